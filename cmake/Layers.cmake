@@ -1,0 +1,26 @@
+# A folder of src/ becomes an OBJECT library weir_FOLDER. src/LAYERS says who may
+# include whom (tools/check-layers); here is only what each needs from outside.
+function(weir_layer name)
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${name}/*.c)
+  if(NOT sources)
+    return()
+  endif()
+  add_library(weir_${name} OBJECT ${sources})
+  target_include_directories(weir_${name} PUBLIC
+    ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR}/src ${CMAKE_BINARY_DIR}/gen)
+  target_link_libraries(weir_${name} PRIVATE weir_flags Threads::Threads ${ARGN})
+endfunction()
+
+weir_layer(base)
+weir_layer(model)
+weir_layer(net)
+weir_layer(redis PkgConfig::HIREDIS)
+weir_layer(store)
+weir_layer(audit)
+weir_layer(client)
+weir_layer(loop PkgConfig::UV)
+weir_layer(sched)
+weir_layer(worker)
+weir_layer(embed)
+weir_layer(cli PkgConfig::JANSSON)
+weir_layer(bin)

@@ -1,0 +1,11 @@
+# -DWEIR_SANITIZE=address (with undefined) or thread
+set(WEIR_SANITIZE "" CACHE STRING "address, thread or nothing")
+if(WEIR_SANITIZE STREQUAL "address")
+  set(sanitize -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
+elseif(WEIR_SANITIZE STREQUAL "thread")
+  set(sanitize -fsanitize=thread -fno-omit-frame-pointer)
+endif()
+if(sanitize)
+  target_compile_options(weir_flags INTERFACE ${sanitize})
+  target_link_options(weir_flags INTERFACE ${sanitize})
+endif()

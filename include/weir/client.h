@@ -1,0 +1,295 @@
+/*
+ * weir/client.h - put jobs in, follow them, decide about the dead, check the sums.
+ *
+ * Threads    one weir_client may be used by many threads at once.
+ * fork       a child may use the client it inherited; it opens connections of its
+ *            own and never touches its parent's.
+ * Ownership  what a function returns through `T **out` belongs to the caller and is
+ *            freed by the function named beside it. `const T *` arguments are only
+ *            read, and only until the call returns.
+ * Time       every call ends by command_timeout_ms (waits: by their own timeout).
+ * Errors     see weir/error.h. On failure *out is NULL. Besides the codes named at a
+ *            function, each may report E_CONNECT, E_LOADING, E_POOL_FULL, E_DENIED,
+ *            E_READONLY, E_FULL, E_REFUSED, E_NO_REPLY, E_NO_MEMORY, E_CORRUPT.
+ *            E_NO_REPLY: it may have happened. Repeating an enqueue with the same id,
+ *            and any other call here, does no harm.
+ */
+#ifndef WEIR_CLIENT_H
+#define WEIR_CLIENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <weir/error.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct weir_client;
+
+/* A job's name. A value: copy it, compare it with strcmp(), never free it. */
+struct weir_job_id {
+    char str[256]; /* NUL-terminated; 1 to 255 bytes, no control characters */
+};
+
+/*
+ * Zero means "the default" in every field. New fields are added at the end, so a
+ * program built against an older header keeps working:
+ *
+ *     struct weir_client_options o = {WEIR_CLIENT_OPTIONS_INIT, .url = url};
+ */
+struct weir_client_options {
+    size_t struct_size;               /* set by WEIR_CLIENT_OPTIONS_INIT */
+    const char *url;                  /* default: WEIR_URL, REDIS_URL, VALKEY_URL, else
+                                         redis://127.0.0.1:6379/0 */
+    const char *name_space;           /* default: WEIR_NAMESPACE, else "weir" */
+    const char *password;             /* instead of one in the URL */
+    const char *name;                 /* CLIENT SETNAME; default "weir" */
+    size_t max_connections;           /* default 10 */
+    int64_t pool_timeout_ms;          /* default 5000: wait for a free connection */
+    int64_t connect_timeout_ms;       /* default 5000 */
+    int64_t command_timeout_ms;       /* default 5000: a whole call with its repeats */
+    int64_t health_check_interval_ms; /* default 30000: PING a connection idle longer */
+};
+#define WEIR_CLIENT_OPTIONS_INIT .struct_size = sizeof(struct weir_client_options)
+
+/*
+ * Opens a client. Connects once, so that a wrong URL or password is reported here and
+ * not at the first job. Free with weir_client_close().
+ *
+ * E_ARG, E_CONFIG   the URL, namespace or an option cannot be used
+ * E_CONNECT         no server answers there
+ * E_SERVER          what answers is no Redis >= 7.0 or Valkey >= 7.2
+ */
+WEIR_API enum weir_err
+weir_client_open(const struct weir_client_options *options, struct weir_client **out,
+                 struct weir_error *err) WEIR_MUST_CHECK;
+/* Closes every connection. NULL is allowed. No thread may still be inside a call. */
+WEIR_API void weir_client_close(struct weir_client *client);
+
+/* ---- enqueue ---- */
+
+/* What is stored as text beside the payload; values may be any bytes but NUL. */
+struct weir_meta {
+    const char *name, *value;
+};
+
+/*
+ * A job to be stored. Zero means the default, but where a field says otherwise:
+ *
+ *     struct weir_job job = {WEIR_JOB_INIT, .queue = "mail", .type = "welcome",
+ *                            .payload = text, .payload_len = strlen(text)};
+ */
+struct weir_job {
+    size_t struct_size;
+    const char *queue; /* default "default"; 1-128 bytes, no braces, no control bytes */
+    const char *type;  /* selects the handler; 1-128 bytes, no control bytes */
+    const char *id;    /* NULL: made here; else 1-255 bytes, no control bytes */
+    const void *payload;
+    size_t payload_len; /* at most the queue's limit, by default 1 MiB */
+    int64_t delay_ms;   /* start not before now + delay_ms on the server's clock */
+    int64_t at_ms;      /* or not before this time, ms since 1970; 0: at once */
+    int64_t max_retry;  /* WEIR_JOB_INIT: 3. Runs after the first that failed */
+    const char
+        *backoff; /* "exp:2s,1h" (default), "fixed:10s", "linear:60s", "list:0s,60s" */
+    int64_t
+        max_deliveries; /* WEIR_JOB_INIT: 3. Workers it may take with it; 0: no limit */
+    int64_t timeout_ms; /* WEIR_JOB_INIT: 30 min. How long a run may take; 0: no limit */
+    int64_t kill_after_ms; /* WEIR_JOB_INIT: 10 s, from SIGTERM to SIGKILL */
+    int64_t
+        keep_result_ms; /* how long the finished job can be looked at; 0: not at all */
+    int64_t expires_ms; /* do not start later than this after the enqueue; 0: never */
+    const char *unique; /* refused while another waiting or running job holds this key */
+    int64_t unique_window_ms; /* and for this long after the enqueue; 0: only while it
+                                 lives */
+    bool replace; /* a job of this id that has not started gets this record (and time) */
+    const struct weir_meta *meta;
+    size_t meta_count; /* at most 64 */
+};
+#define WEIR_JOB_INIT                                                            \
+    .struct_size = sizeof(struct weir_job), .max_retry = 3, .max_deliveries = 3, \
+    .timeout_ms = 1800000, .kill_after_ms = 10000
+
+/* The answer for one job. */
+struct weir_enqueued {
+    enum weir_err
+        code;     /* OK, E_EXISTS, E_UNIQUE, E_TOO_BIG, E_ARG; many: also E_NO_REPLY... */
+    bool existed; /* OK, and the same job had been stored before */
+    struct weir_job_id id;
+    char detail[256]; /* E_EXISTS: where it is; E_UNIQUE: who holds the key */
+};
+
+/*
+ * Stores a job. Idempotent: a job with this id and the same record that lives, is dead
+ * or is kept answers OK with existed; with another record E_EXISTS. out may be NULL.
+ */
+WEIR_API enum weir_err
+weir_job_enqueue(struct weir_client *client, const struct weir_job *job,
+                 struct weir_enqueued *out, struct weir_error *err) WEIR_MUST_CHECK;
+/*
+ * Stores n jobs in few calls; out[n] gets each answer, in their order. Jobs of one
+ * queue become ready in that order. Returns OK when every one was stored or existed,
+ * else the first error; the others went on, but after an error of kind BUSY, UNKNOWN
+ * or BROKEN the rest is not tried (code E_CONNECT and the like, nothing changed).
+ */
+WEIR_API enum weir_err
+weir_job_enqueue_many(struct weir_client *client, const struct weir_job *jobs, size_t n,
+                      struct weir_enqueued *out, struct weir_error *err) WEIR_MUST_CHECK;
+
+/* ---- follow ---- */
+
+struct weir_job_view; /* all that is known of a job at one moment */
+
+/* E_NO_JOB: never existed, or ended and is forgotten. E_NO_QUEUE. queue NULL: every
+ * registered queue is asked. Free with weir_job_view_free(). */
+WEIR_API enum weir_err
+weir_job_inspect(struct weir_client *client, const char *queue, const char *id,
+                 struct weir_job_view **out, struct weir_error *err) WEIR_MUST_CHECK;
+/* Waits until the job ended, at most timeout_ms; 0 only looks.
+ * OK             done; the view has the result if the job keeps results
+ * E_JOB_FAILED   it is dead (*out is set)
+ * E_TIMEOUT      it still waits or runs (*out is set)
+ * E_NO_JOB       it ended and was not kept, was cancelled, or never existed */
+WEIR_API enum weir_err
+weir_result_wait(struct weir_client *client, const char *queue, const char *id,
+                 int64_t timeout_ms, struct weir_job_view **out,
+                 struct weir_error *err) WEIR_MUST_CHECK;
+WEIR_API void weir_job_view_free(struct weir_job_view *view);
+
+/* Views live as long as the struct. Times are ms since 1970; 0: not so far. */
+WEIR_API const char *weir_job_view_id(const struct weir_job_view *v);
+WEIR_API const char *weir_job_view_queue(const struct weir_job_view *v);
+WEIR_API const char *weir_job_view_type(const struct weir_job_view *v);
+WEIR_API const char *weir_job_view_state(const struct weir_job_view *v);  /* "ready"... */
+WEIR_API const char *weir_job_view_worker(const struct weir_job_view *v); /* "" if none */
+WEIR_API const char *
+weir_job_view_errors(const struct weir_job_view *v); /* "ms outcome text\n..." */
+WEIR_API const char *weir_job_view_progress(const struct weir_job_view *v);
+WEIR_API const char *
+weir_job_view_meta(const struct weir_job_view *v, const char *name); /* NULL */
+WEIR_API const void *weir_job_view_payload(const struct weir_job_view *v, size_t *len);
+WEIR_API const void *weir_job_view_result(const struct weir_job_view *v, size_t *len);
+WEIR_API bool weir_job_view_is_cancelled(const struct weir_job_view *v); /* flagged */
+
+struct weir_job_numbers {
+    int64_t enqueued_at, due_at, started_at, finished_at, lease_until, now;
+    int64_t deliveries, attempts, lost, interrupted, snoozes;
+    int64_t max_retry, max_deliveries, timeout_ms, keep_result_ms;
+};
+WEIR_API void
+weir_job_view_numbers(const struct weir_job_view *v, struct weir_job_numbers *out);
+
+/* ---- decide ---- */
+
+enum weir_cancel_result {
+    WEIR_CANCELLED,      /* it waited; it will not run */
+    WEIR_CANCEL_FLAGGED, /* it runs: its worker is told, its next answer ends it */
+};
+/* E_NO_JOB; E_WRONG_STATE: dead or done. queue NULL: as weir_job_inspect. */
+WEIR_API enum weir_err
+weir_job_cancel(struct weir_client *client, const char *queue, const char *id,
+                enum weir_cancel_result *out, struct weir_error *err) WEIR_MUST_CHECK;
+/* Gives a dead job a new life. E_NO_JOB: not dead. E_WRONG_STATE: its body is lost.
+ * E_UNIQUE. */
+WEIR_API enum weir_err
+weir_dead_replay(struct weir_client *client, const char *queue, const char *id,
+                 struct weir_error *err) WEIR_MUST_CHECK;
+WEIR_API enum weir_err
+weir_dead_purge(struct weir_client *client, const char *queue, const char *id,
+                struct weir_error *err) WEIR_MUST_CHECK;
+/* One slice of at most `limit` (<= 1000) of the oldest dead jobs that died not after
+ * before_ms (0: any). *moved 0: nothing left that can move. */
+WEIR_API enum weir_err
+weir_dead_replay_all(struct weir_client *client, const char *queue, size_t limit,
+                     int64_t before_ms, size_t *moved,
+                     struct weir_error *err) WEIR_MUST_CHECK;
+WEIR_API enum weir_err weir_dead_purge_all(struct weir_client *client, const char *queue,
+                                           size_t limit, int64_t before_ms, size_t *moved,
+                                           struct weir_error *err) WEIR_MUST_CHECK;
+
+/* ---- lists ---- */
+
+/* Called for each job; must not call the client. Return false to stop. */
+typedef bool (*weir_job_fn)(const struct weir_job_view *view, void *context);
+/* Jobs of one state (ready delayed processing dead done), in order, at most limit.
+ * Views in lists have no result. */
+WEIR_API enum weir_err
+weir_job_list(struct weir_client *client, const char *queue, const char *state,
+              size_t limit, weir_job_fn each, void *context,
+              struct weir_error *err) WEIR_MUST_CHECK;
+
+/* ---- queues ---- */
+
+struct weir_queue_limits { /* -1: as it is */
+    int64_t payload_max_bytes, kept_max_jobs, kept_max_bytes;
+};
+/* *made: it is new. engine: NULL or "list". limits may be NULL. */
+WEIR_API enum weir_err
+weir_queue_create(struct weir_client *client, const char *queue, const char *engine,
+                  const struct weir_queue_limits *limits, bool *made,
+                  struct weir_error *err) WEIR_MUST_CHECK;
+/* who: one word, default the login name; why may be NULL. *was: it was so before. */
+WEIR_API enum weir_err
+weir_queue_pause(struct weir_client *client, const char *queue, const char *who,
+                 const char *why, bool *was, struct weir_error *err) WEIR_MUST_CHECK;
+WEIR_API enum weir_err
+weir_queue_resume(struct weir_client *client, const char *queue, bool *was,
+                  struct weir_error *err) WEIR_MUST_CHECK;
+/* Cancels up to limit waiting jobs (state "ready" or "delayed"). *moved 0: none left. */
+WEIR_API enum weir_err
+weir_queue_purge(struct weir_client *client, const char *queue, const char *state,
+                 size_t limit, size_t *moved, struct weir_error *err) WEIR_MUST_CHECK;
+typedef bool (*weir_queue_fn)(const char *queue, void *context);
+/* Every registered queue, by name. */
+WEIR_API enum weir_err
+weir_queue_list(struct weir_client *client, weir_queue_fn each, void *context,
+                struct weir_error *err) WEIR_MUST_CHECK;
+
+/* ---- the promise ---- */
+
+/* Sizes, counters and sums of one queue, all from one moment. */
+struct weir_audit {
+    char engine[16];
+    bool paused;
+    char paused_by[64], paused_why[160];
+    int64_t paused_at;
+    int64_t now; /* the server's time, ms */
+    /* sizes */
+    int64_t ready, delayed, processing, dead, kept, jobs;
+    /* counters */
+    int64_t enqueued, scheduled, promoted, released, reclaimed, reclaimed_delayed,
+        replayed, deliveries, done, retried, buried, cancelled_ready, cancelled_delayed,
+        cancelled_processing, expired_ready, expired_delayed, lost_body_ready,
+        lost_body_delayed, purged, kept_in, forgotten, stale, replaced, skipped, tokens,
+        kept_bytes;
+    int64_t cancelled, expired; /* sums of the above */
+    /* what each equation is off by; all 0 when nothing is lost */
+    int64_t gap; /* SUM: enqueued - (all places a job can be) */
+    int64_t gap_processing, gap_ready, gap_delayed, gap_dead, gap_kept, gap_bodies;
+    /* for status */
+    int64_t overdue, stuck, next_due, oldest_ready, heartbeat_promote, heartbeat_reclaim;
+};
+WEIR_API enum weir_err
+weir_queue_audit(struct weir_client *client, const char *queue, struct weir_audit *out,
+                 struct weir_error *err) WEIR_MUST_CHECK;
+/* True when the gap and every equation are 0. */
+WEIR_API bool weir_audit_is_good(const struct weir_audit *audit);
+
+/* Walks the structures in slices, and checks every suspicion again in one step. Each
+ * finding is reported; *findings counts. Safe on a live queue. kind: "no_place",
+ * "two_places", "no_body", "orphan_state", "orphan_error", "orphan_result",
+ * "orphan_tomb", "orphan_unique". */
+typedef bool (*weir_finding_fn)(const char *kind, const char *id, const char *detail,
+                                void *context);
+WEIR_API enum weir_err
+weir_queue_audit_deep(struct weir_client *client, const char *queue, weir_finding_fn each,
+                      void *context, size_t *findings,
+                      struct weir_error *err) WEIR_MUST_CHECK;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

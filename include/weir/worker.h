@@ -1,0 +1,137 @@
+/*
+ * weir/worker.h - run handlers inside your own program.
+ *
+ *     static enum weir_outcome
+ *     greet(struct weir_delivery *d, void *context)
+ *     {
+ *         size_t len;
+ *         const char *name = weir_delivery_payload(d, &len);
+ *         printf("hello %.*s\n", (int)len, name);
+ *         return WEIR_DONE;
+ *     }
+ *
+ *     weir_worker_new(&options, &worker, &err);
+ *     weir_worker_handle(worker, "greet", greet, NULL, &err);
+ *     weir_worker_run(worker, &err);
+ *
+ * Processes  weir_worker_run() makes the calling process the supervisor: it forks a
+ *            service child and worker children, watches them, and returns when all
+ *            have ended. The caller must have one thread only when it calls run().
+ *            Handlers run in threads of the children.
+ * Signals    while it runs, SIGTERM and SIGINT stop the worker (a second one hurries),
+ *            SIGCHLD and SIGPIPE are its own; the old dispositions come back after.
+ * Guarantee  at least once: a handler may run again when its worker died, so make its
+ *            effect idempotent, for instance by weir_delivery_id().
+ */
+#ifndef WEIR_WORKER_H
+#define WEIR_WORKER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <weir/error.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct weir_worker;
+struct weir_delivery; /* one hand-out of a job to this handler; valid until it returns */
+
+enum weir_outcome {
+    WEIR_DONE,   /* success; what weir_delivery_set_result() got is the result */
+    WEIR_RETRY,  /* failed: again by the job's policy, dead when attempts are used up */
+    WEIR_SNOOZE, /* not now: again later (30 s or weir_delivery_set_delay()), uncharged */
+    WEIR_PERMANENT, /* can never work: dead at once */
+};
+
+typedef enum weir_outcome (*weir_handler_fn)(struct weir_delivery *delivery,
+                                             void *context);
+
+struct weir_worker_options { /* zero means the default */
+    size_t struct_size;
+    const char *url, *name_space, *password; /* as in weir_client_options */
+    const char *const *queues; /* names, NULL at the end; NULL: every registered queue */
+    size_t concurrency;        /* slots per child; default the number of CPUs */
+    size_t processes;          /* worker children; default 1 */
+    int64_t lease_ms;          /* default WEIR_LEASE, else 15000; 1000 to 600000 */
+    int64_t grace_ms;          /* default 20000: how long running jobs get at the end */
+    bool no_scheduler;         /* do not promote and reclaim here */
+    bool drain;                /* end when every queue is empty (ready and delayed-due) */
+    size_t max_jobs;           /* end after so many deliveries; 0: no limit */
+    bool once;                 /* end after one job */
+    const char *pidfile;       /* NULL: none */
+};
+#define WEIR_WORKER_OPTIONS_INIT .struct_size = sizeof(struct weir_worker_options)
+
+/* E_ARG, E_CONFIG. Does not connect. Free with weir_worker_free(). */
+WEIR_API enum weir_err
+weir_worker_new(const struct weir_worker_options *options, struct weir_worker **out,
+                struct weir_error *err) WEIR_MUST_CHECK;
+WEIR_API void weir_worker_free(struct weir_worker *worker); /* NULL is allowed */
+
+/* Before run. type "*": every type that has no handler of its own. context is passed
+ * on and stays the caller's. E_ARG: bad or second registration of a type. */
+WEIR_API enum weir_err
+weir_worker_handle(struct weir_worker *worker, const char *type, weir_handler_fn fn,
+                   void *context, struct weir_error *err) WEIR_MUST_CHECK;
+/* Runs a command per job: payload on stdin, stdout is the result, exit 0 done, 75 later,
+ * 65 never, else retry. argv ends with NULL and is copied. See weir-exec(7). */
+WEIR_API enum weir_err
+weir_worker_exec(struct weir_worker *worker, const char *type, const char *const *argv,
+                 struct weir_error *err) WEIR_MUST_CHECK;
+
+/* Called in each worker child, on its first thread, before its first job and after its
+ * last. A startup hook that answers anything but OK ends the worker with that error.
+ * What it stores through *context is passed to shutdown and, as weir_delivery_context(),
+ * to every handler. */
+typedef enum weir_err (*weir_startup_fn)(void **context, struct weir_error *err);
+typedef void (*weir_shutdown_fn)(void *context);
+WEIR_API void weir_worker_on_startup(struct weir_worker *worker, weir_startup_fn fn);
+WEIR_API void weir_worker_on_shutdown(struct weir_worker *worker, weir_shutdown_fn fn);
+
+/*
+ * Runs until told to stop: by a signal, weir_worker_stop(), or drain / max_jobs / once.
+ * OK           everything ended in order
+ * E_CONNECT    jobs could not be handed back: their leases will lapse
+ * E_BUG        a child could not be kept alive
+ */
+WEIR_API enum weir_err
+weir_worker_run(struct weir_worker *worker, struct weir_error *err) WEIR_MUST_CHECK;
+/* Async-signal-safe; from the process that runs. */
+WEIR_API void weir_worker_stop(struct weir_worker *worker);
+
+/* ---- inside a handler: any thread of its own, until the handler returns ---- */
+
+WEIR_API const char *weir_delivery_id(const struct weir_delivery *d);
+WEIR_API const char *weir_delivery_queue(const struct weir_delivery *d);
+WEIR_API const char *weir_delivery_type(const struct weir_delivery *d);
+WEIR_API const void *weir_delivery_payload(const struct weir_delivery *d, size_t *len);
+WEIR_API int64_t weir_delivery_number(const struct weir_delivery *d); /* 1 at the first */
+WEIR_API int64_t
+weir_delivery_attempt(const struct weir_delivery *d); /* 1 at the first */
+WEIR_API int64_t weir_delivery_enqueued_at(const struct weir_delivery *d);
+WEIR_API const char *weir_delivery_meta(const struct weir_delivery *d, const char *name);
+WEIR_API void *weir_delivery_context(const struct weir_delivery *d); /* from startup */
+
+/* True once the job should stop: cancelled, timed out, lease lost, or the worker ends.
+ * A handler that runs long asks now and then and returns WEIR_RETRY. */
+WEIR_API bool weir_delivery_should_stop(const struct weir_delivery *d);
+/* Copied; at most 64 KiB are kept (E_TOO_BIG). */
+WEIR_API enum weir_err
+weir_delivery_set_result(struct weir_delivery *d, const void *ptr, size_t len);
+/* Why it failed, one line; copied, at most 1 KiB. */
+WEIR_API void
+weir_delivery_set_error(struct weir_delivery *d, const char *fmt, ...) WEIR_PRINTF(2, 3);
+/* Before WEIR_RETRY or WEIR_SNOOZE: when to run again, ms from now. */
+WEIR_API void weir_delivery_set_delay(struct weir_delivery *d, int64_t ms);
+/* percent 0-100 or -1; text one line. Written to Redis at most twice a second. */
+WEIR_API void
+weir_delivery_progress(struct weir_delivery *d, int percent, const char *text);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,47 @@
+--- ack_items(k, argv, first, worker, now): ends the deliveries as done.
+-- Items are id, token, result. Used by ack and by exchange.
+--- @include answer
+
+local function ack_items(k, argv, first, worker, now)
+  local held, notes = answer_check(k, argv, first, 3, worker)
+  answer_count(k, notes)
+  if #held == 0 then
+    return notes
+  end
+
+  local ids, gone, kept, states, results, bytes = {}, {}, {}, {}, {}, 0
+  for i, h in ipairs(held) do
+    local _, key, keep = string.match(h.text, STATE_END)
+    ids[i] = h.id
+    unique_free(k.unique, key, h.id)
+    if keep == '0' then
+      gone[#gone + 1] = h.id
+    else
+      local s, result = state_read(h.text), argv[h.at + 2]
+      s.attempts, s.lost = s.attempts + 1, 0
+      kept[#kept + 1] = now + keep
+      kept[#kept + 1] = h.id
+      states[#states + 1] = h.id
+      states[#states + 1] = state_text(s)
+      bytes = bytes + #result + redis.call('HSTRLEN', k.jobs, h.id)
+      if result ~= '' then
+        results[#results + 1] = h.id
+        results[#results + 1] = result
+      end
+    end
+  end
+
+  redis.call('ZREM', k.processing, unpack(ids))
+  remove_jobs(k, gone)
+  if #kept > 0 then
+    redis.call('ZADD', k.kept, unpack(kept))
+    redis.call('HSET', k.state, unpack(states))
+    if #results > 0 then
+      redis.call('HSET', k.results, unpack(results))
+    end
+    redis.call('HINCRBY', k.stats, 'kept_bytes', bytes)
+    ledger_add(k.stats, 'kept_in', #kept / 2)
+  end
+  ledger_add(k.stats, 'done', #ids)
+  return notes
+end

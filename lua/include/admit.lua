@@ -1,0 +1,226 @@
+--- How jobs come in: shared by enqueue and schedule.
+--- @include clock
+--- @include ledger
+--- @include ready
+--- @include due
+--- @include wake
+--- @include touch
+
+local PAYLOAD_MAX = 1048576
+
+-- channel_word(saved, number, first, count): has this call been here before?
+-- APPLY, or GAP (apply; calls in between were rolled back), or BEFORE (the same
+-- call again), CLASH (same number, other ids), LATE (an older number).
+-- BEFORE also answers the notes of the saved answer.
+local function channel_word(saved, number, first, count)
+  local n, had, notes, id = string.match(saved or '', '^(%d+) %d+ (%d+) (%S+) (.*)$')
+  if not n then
+    return 'APPLY'
+  end
+  local step = number - n
+  if step == 0 then
+    if tonumber(had) == count and id == first then
+      return 'BEFORE', notes
+    end
+    return 'CLASH'
+  end
+  if step < 0 then
+    return 'LATE'
+  end
+  return step == 1 and 'APPLY' or 'GAP'
+end
+
+-- Where a job with a record is: for the answers EXISTS and OTHER.
+local function place_of(k, id)
+  if redis.call('ZSCORE', k.processing, id) then
+    return 'processing'
+  elseif redis.call('ZSCORE', k.delayed, id) then
+    return 'delayed'
+  elseif redis.call('ZSCORE', k.dead, id) then
+    return 'dead'
+  elseif redis.call('ZSCORE', k.kept, id) then
+    return 'done'
+  end
+  return 'ready'
+end
+
+-- Is the stored record what this call would store? All but the time it came.
+local function same_record(record, head, tail)
+  local stored_head, stored_tail = string.match(record, '^(%d+ %S+) %d+(.*)$')
+  return stored_head == head and stored_tail == tail
+end
+
+-- The holder of a unique key, or nil when the key may be taken. "window key".
+local function unique_holder(k, spec, id, now)
+  local window, key = string.match(spec, '^(%d+) (%S+)$')
+  local holder = redis.call('HGET', k.unique, key)
+  if holder and holder ~= id then
+    return holder
+  end
+  local over = redis.call('ZSCORE', k.windows, key)
+  if over and tonumber(over) > now then
+    return holder or '-'
+  end
+  return nil, key, tonumber(window)
+end
+
+-- "+250" after now, "@1796000000000" at; '' at once. nil when it is due already.
+local function due_time(spec, now, later)
+  if spec == '' then
+    return nil
+  end
+  local at = tonumber(string.sub(spec, 2))
+  if string.sub(spec, 1, 1) == '+' then
+    return at > 0 and later + at or nil
+  end
+  return at > now and at or nil
+end
+
+-- admit_decide(k, argv, first, words, has_due, now, later): looks at each job.
+-- Items are id, head, tail, unique[, due].
+local function admit_decide(k, argv, first, words, has_due, max_bytes, now, later)
+  local ids, notes, d = {}, {}, {records = {}, ready = {}, delayed = {}, unique = {}, windows = {}}
+  local seen, keys = {}, {}
+  for i = first, #argv, words do
+    ids[#ids + 1] = argv[i]
+  end
+  local known = redis.call('HMGET', k.jobs, unpack(ids))
+  for i = 1, #ids do
+    local at = first + (i - 1) * words
+    local id, head, tail, spec = argv[at], argv[at + 1], argv[at + 2], argv[at + 3]
+    local word, detail
+    local record = known[i] or seen[id]
+    if record then
+      word = same_record(record, head, tail) and 'EXISTS' or 'OTHER'
+      detail = known[i] and place_of(k, id) or 'ready'
+    elseif #tail - string.find(tail, '\n', 1, true) > max_bytes then
+      word, detail = 'BIG', digits(max_bytes)
+    elseif spec ~= '' then
+      local holder, key, window = unique_holder(k, spec, id, now)
+      holder = holder or (keys[key] and keys[key] ~= id and keys[key])
+      if holder then
+        word, detail = 'UNIQUE', holder
+      else
+        keys[key] = id
+        d.unique[#d.unique + 1] = key
+        d.unique[#d.unique + 1] = id
+        if window > 0 then
+          d.windows[#d.windows + 1] = now + window
+          d.windows[#d.windows + 1] = key
+        end
+      end
+    end
+    if word then
+      notes[#notes + 1] = digits(i - 1)
+      notes[#notes + 1] = word
+      notes[#notes + 1] = detail
+    else
+      record = head .. ' ' .. digits(now) .. tail
+      seen[id] = record
+      d.records[#d.records + 1] = id
+      d.records[#d.records + 1] = record
+      local due = has_due and due_time(argv[at + 4], now, later)
+      if due then
+        d.delayed[#d.delayed + 1] = due
+        d.delayed[#d.delayed + 1] = id
+      else
+        d.ready[#d.ready + 1] = id
+      end
+    end
+  end
+  return d, notes, #ids
+end
+
+local function admit_apply(k, d, paused)
+  if #d.records == 0 then
+    return
+  end
+  redis.call('HSET', k.jobs, unpack(d.records))
+  if #d.ready > 0 then
+    ready_back(k.ready, k.tombs, d.ready)
+  end
+  if #d.delayed > 0 then
+    delayed_add(k.delayed, k.due, d.delayed)
+  end
+  if #d.unique > 0 then
+    redis.call('HSET', k.unique, unpack(d.unique))
+  end
+  if #d.windows > 0 then
+    redis.call('ZADD', k.windows, unpack(d.windows))
+  end
+  ledger_add(k.stats, 'enqueued', #d.records / 2)
+  ledger_add(k.stats, 'scheduled', #d.delayed / 2)
+  if #d.ready > 0 then
+    wake_worker(k.wake, k.ready, k.tombs, paused)
+  end
+end
+
+-- Reads every key that may be written, so that a foreign key of another type
+-- stops the script before its first write.
+local function admit_touch(k)
+  touch('LLEN', k.ready, k.wake, k.due)
+  touch('HLEN', k.tombs, k.unique, k.stats, k.jobs, k.producers)
+  touch('ZCARD', k.delayed, k.windows)
+end
+
+-- The notes of a call as one word, "pos:WORD,pos:WORD" or "-", and back.
+local function notes_pack(notes)
+  local out = {}
+  for i = 1, #notes, 3 do
+    out[#out + 1] = notes[i] .. ':' .. notes[i + 1]
+  end
+  return #out > 0 and table.concat(out, ',') or '-'
+end
+
+local function notes_unpack(text)
+  local notes = {}
+  for at, word in string.gmatch(text, '(%d+):(%u+)') do
+    notes[#notes + 1] = at
+    notes[#notes + 1] = word
+    notes[#notes + 1] = '-'
+  end
+  return notes
+end
+
+-- admit(k, a, argv, first, words): the whole of enqueue and of schedule.
+-- a: now_arg, channel, number, mark. Answers the reply.
+local function admit(k, a, argv, first, words, has_due)
+  local now, later = clock(a.now)
+  local q = redis.call('HMGET', k.config, 'engine', 'paused', 'payload_max')
+  local made = 0
+  if q[1] ~= 'list' then
+    if q[1] then
+      return {'ENGINE', q[1]}
+    end
+    if redis.call('EXISTS', k.stats, k.jobs, k.ready) > 0 then
+      return {'CORRUPT', ''}
+    end
+    made = 1
+  end
+  admit_touch(k)
+  local saved = redis.call('HGET', k.producers, a.channel)
+  local count = (#argv - first + 1) / words
+  local word, packed = 'APPLY', nil
+  if a.channel ~= '' then
+    word, packed = channel_word(saved, tonumber(a.number), argv[first], count)
+  end
+  if word == 'BEFORE' then
+    return {'BEFORE', '0', unpack(notes_unpack(packed))}
+  elseif word == 'CLASH' then
+    return {'CLASH', '0'}
+  elseif word == 'LATE' then
+    return {'LATE', '0'}
+  end
+  local max_bytes = tonumber(q[3] or '') or PAYLOAD_MAX
+  local d, notes = admit_decide(k, argv, first, words, has_due, max_bytes, now, later)
+
+  if made == 1 then
+    redis.call('HSET', k.config, 'engine', 'list', 'made', a.mark)
+  end
+  admit_apply(k, d, q[2])
+  if a.channel ~= '' then
+    redis.call('HSET', k.producers, a.channel, table.concat(
+      {a.number, digits(now), digits(count), notes_pack(notes), argv[first]}, ' '))
+  end
+  return {word == 'GAP' and 'GAP' or 'OK', digits(made), unpack(notes)}
+end

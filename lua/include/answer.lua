@@ -1,0 +1,71 @@
+--- What ack, retry, bury and release share: which of the given deliveries still
+-- own their jobs, and the end of those that were cancelled while they ran.
+--- @include clock
+--- @include state
+--- @include unique
+--- @include remove
+--- @include ledger
+
+-- answer_check(k, argv, first, words, worker): items of `words` words each begin
+-- with id and token. Answers the held ones as {id=, text=, at=position of the item's
+-- first word}, and notes as position, word, position, word, ... for all others.
+local function answer_check(k, argv, first, words, worker)
+  local ids, held, notes, seen = {}, {}, {}, {}
+  for i = first, #argv, words do
+    ids[#ids + 1] = argv[i]
+  end
+  if #ids == 0 then
+    return held, notes
+  end
+  local texts = redis.call('HMGET', k.state, unpack(ids))
+  local scores = redis.call('ZMSCORE', k.processing, unpack(ids))
+  for i = 1, #ids do
+    local at = first + (i - 1) * words
+    local word = held_word(texts[i], scores[i], argv[at + 1], worker)
+    if not word and seen[ids[i]] then
+      word = 'ANSWERED'
+    end
+    if word then
+      notes[#notes + 1] = digits(i - 1)
+      notes[#notes + 1] = word
+    else
+      seen[ids[i]] = true
+      held[#held + 1] = {id = ids[i], text = texts[i], at = at}
+    end
+  end
+  return held, notes
+end
+
+-- answer_count(k, notes): books what was refused; for people, not for the sums.
+local function answer_count(k, notes)
+  local stale = 0
+  for i = 2, #notes, 2 do
+    if notes[i] == 'STALE' then
+      stale = stale + 1
+    end
+  end
+  ledger_add(k.stats, 'stale', stale)
+end
+
+-- end_cancelled(k, held, first, notes, words): the flagged ones end as cancelled,
+-- whatever their handler said; answers the others.
+local function end_cancelled(k, held, first, notes, words)
+  local ids, others = {}, {}
+  for _, h in ipairs(held) do
+    local flag, key = string.match(h.text, STATE_END)
+    if flag == 'c' then
+      ids[#ids + 1] = h.id
+      unique_free(k.unique, key, h.id)
+      notes[#notes + 1] = digits((h.at - first) / words)
+      notes[#notes + 1] = 'CANCELLED'
+    else
+      others[#others + 1] = h
+    end
+  end
+  if #ids > 0 then
+    redis.call('ZREM', k.processing, unpack(ids))
+    remove_jobs(k, ids)
+    ledger_add(k.stats, 'cancelled_processing', #ids)
+  end
+  return others
+end

@@ -1,0 +1,22 @@
+--- The time on the server that runs the script, read once per script.
+-- One clock decides about all jobs, so a client whose clock is wrong can neither
+-- keep a job too long nor lose it too early. Tests may pass a time of their own.
+
+-- now_ms(test): rounded down: for "is it over yet?" and for records.
+-- later_ms(test): rounded up: what is counted from it never comes early.
+-- Both answer the same call of TIME.
+local function clock(test)
+  if test ~= '' then
+    local ms = tonumber(test)
+    return ms, ms, ms * 1000
+  end
+  local t = redis.call('TIME')
+  local us = t[1] * 1000000 + t[2]
+  local ms = math.floor(us / 1000)
+  return ms, math.ceil(us / 1000), us
+end
+
+-- A whole number as text: tostring() would write 1.796e+12.
+local function digits(n)
+  return string.format('%.0f', n)
+end

@@ -1,0 +1,39 @@
+--- Ways into the ready list. An id stands there at most once: one that was
+-- cancelled while it waited still has its place (and a tombstone), takes that
+-- place again and is not pushed.
+
+-- ready_places(ready, tombs, ids): the ids that have no place yet, in their order.
+-- Clears the tombstones of the others.
+local function ready_places(tombs, ids)
+  if redis.call('HLEN', tombs) == 0 then
+    return ids
+  end
+  local marks, push, again = redis.call('HMGET', tombs, unpack(ids)), {}, {}
+  for i = 1, #ids do
+    local list = marks[i] and again or push
+    list[#list + 1] = ids[i]
+  end
+  if #again > 0 then
+    redis.call('HDEL', tombs, unpack(again))
+  end
+  return push
+end
+
+-- To the back: taken after all that waits now; ids in the order to be taken.
+local function ready_back(ready, tombs, ids)
+  local push = ready_places(tombs, ids)
+  if #push > 0 then
+    redis.call('LPUSH', ready, unpack(push))
+  end
+end
+
+-- To the front: taken next; ids in the order to be taken, so the last is pushed first.
+local function ready_front(ready, tombs, ids)
+  local push, back = ready_places(tombs, ids), {}
+  for i = #push, 1, -1 do
+    back[#back + 1] = push[i]
+  end
+  if #back > 0 then
+    redis.call('RPUSH', ready, unpack(back))
+  end
+end

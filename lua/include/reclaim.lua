@@ -1,0 +1,85 @@
+--- reclaim_jobs(k, lost, now, later): takes back jobs whose worker is gone.
+-- lost is a list of {id=, text=state or false, charged=bool}, oldest first. A
+-- charged loss counts against max_deliveries; the first goes back to the front at
+-- once, later ones wait 1 s * 2^n, so a pill that kills in milliseconds cannot spin.
+-- Answers how many went to ready, to delayed, to dead, and ended as cancelled.
+--- @include clock
+--- @include state
+--- @include ledger
+--- @include unique
+--- @include errors
+--- @include remove
+--- @include ready
+--- @include due
+
+local LOSS_DELAY_MAX = 3600000
+
+-- A state that was deleted by hand is made anew, so that the job lives on.
+local function lost_state(k, text, now)
+  return text and state_read(text) or {
+    token = '0', worker = '-', flag = '-', unique = '-', keep = '0', deliveries = 1,
+    attempts = 0, lost = 0, interrupted = 0, snoozes = 0, started = digits(now),
+    max_deliveries = '3', progress = ''}
+end
+
+local function reclaim_jobs(k, lost, now, later)
+  local ids, front, wait, states, cancelled, dead = {}, {}, {}, {}, {}, 0
+  if #lost == 0 then
+    return 0, 0, 0, 0
+  end
+  local token = redis.call('HINCRBY', k.stats, 'tokens', #lost) - #lost
+  for i, l in ipairs(lost) do
+    local s = lost_state(k, l.text, now)
+    local before, worker = tonumber(s.lost), s.worker
+    ids[i] = l.id
+    s.token, s.worker = digits(token + i), '-'
+    s.lost = before + (l.charged and 1 or 0)
+    if s.flag == 'c' then
+      cancelled[#cancelled + 1] = l.id
+      unique_free(k.unique, s.unique, l.id)
+    else
+      local gone = redis.call('HEXISTS', k.jobs, l.id) == 0
+      local max = tonumber(s.max_deliveries)
+      if gone or (l.charged and max > 0 and s.lost >= max) then
+        dead = dead + 1
+        unique_free(k.unique, s.unique, l.id)
+        redis.call('ZADD', k.dead, now, l.id)
+        if gone then
+          redis.call('HSET', k.jobs, l.id, '1 - ' .. digits(now) .. ' lost_body=1\n')
+          errors_add(k.errors, l.id, now, 'lost_body', 'the stored job was gone')
+        else
+          errors_add(k.errors, l.id, now, 'lost_worker',
+                     'worker ' .. worker .. ' died with it, loss ' .. s.lost .. ' of ' .. max)
+        end
+      elseif l.charged and before >= 1 then
+        wait[#wait + 1] = later + math.min(1000 * 2 ^ math.min(before - 1, 30), LOSS_DELAY_MAX)
+        wait[#wait + 1] = l.id
+        errors_add(k.errors, l.id, now, 'lost', 'worker ' .. worker .. ' was lost')
+      else
+        front[#front + 1] = l.id
+        if l.charged then
+          errors_add(k.errors, l.id, now, 'lost', 'worker ' .. worker .. ' was lost')
+        end
+      end
+      states[#states + 1] = l.id
+      states[#states + 1] = state_text(s)
+    end
+  end
+
+  redis.call('ZREM', k.processing, unpack(ids))
+  if #states > 0 then
+    redis.call('HSET', k.state, unpack(states))
+  end
+  remove_jobs(k, cancelled)
+  if #front > 0 then
+    ready_front(k.ready, k.tombs, front)
+  end
+  if #wait > 0 then
+    delayed_add(k.delayed, k.due, wait)
+  end
+  ledger_add(k.stats, 'reclaimed', #front)
+  ledger_add(k.stats, 'reclaimed_delayed', #wait / 2)
+  ledger_add(k.stats, 'buried', dead)
+  ledger_add(k.stats, 'cancelled_processing', #cancelled)
+  return #front, #wait / 2, dead, #cancelled
+end

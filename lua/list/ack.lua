@@ -1,0 +1,42 @@
+--- ack: a worker reports that it finished jobs.
+--
+-- @flags allow-oom
+-- @transition processing -> done
+-- @key processing ZSET id -> end of its lease, ms
+-- @key kept ZSET id -> when it is forgotten, ms
+-- @key jobs HASH id -> record
+-- @key state HASH id -> what changes
+-- @key results HASH id -> result
+-- @key errors HASH id -> last errors
+-- @key log HASH id -> captured output
+-- @key stats HASH the ledger's counters
+-- @key unique HASH unique key -> id that holds it
+-- @key config HASH engine, limits, paused
+-- @arg now the test clock, ms; empty: the server's
+-- @arg worker the worker's id
+-- @item id the job's id
+-- @item token of the delivery
+-- @item result bytes; kept only if the job keeps results
+-- @returns OK done, but for the items in the notes
+-- @returns ENGINE the queue is stored by another engine
+-- @returns NOQUEUE nobody made this queue
+-- @returns CORRUPT the config is gone, jobs are there
+-- @answer ANSWERED this delivery was answered before; nothing changed
+-- @answer STALE another delivery owns the job; nothing changed
+-- @answer GONE no such job; nothing changed
+-- @cost O(jobs * log processing)
+--
+-- Reply: word, then position, word of each item that was not held.
+--- @include ack
+--- @include engine
+--- @include touch
+
+local k = {processing = processing, kept = kept, jobs = jobs, state = state, results = results, errors = errors, log = log, stats = stats, unique = unique, }
+local now = clock(now_arg)
+local word = engine_word(redis.call('HGET', config, 'engine'), stats, jobs, processing)
+if word then
+  return {word}
+end
+touch('HLEN', jobs, results, errors, log, stats, unique)
+touch('ZCARD', kept)
+return {'OK', unpack(ack_items(k, ARGV, ITEM_FIRST, worker, now))}

@@ -1,0 +1,70 @@
+--- bury: a worker gives jobs up; they wait for a person.
+--
+-- @flags allow-oom
+-- @transition processing -> dead
+-- @transition processing -> cancelled
+-- @key processing ZSET id -> end of its lease, ms
+-- @key dead ZSET id -> time of death, ms
+-- @key jobs HASH id -> record
+-- @key state HASH id -> what changes
+-- @key results HASH id -> result
+-- @key errors HASH id -> last errors
+-- @key log HASH id -> captured output
+-- @key stats HASH the ledger's counters
+-- @key unique HASH unique key -> id that holds it
+-- @key config HASH engine, limits, paused
+-- @arg now the test clock, ms; empty: the server's
+-- @arg worker the worker's id
+-- @item id the job's id
+-- @item token of the delivery
+-- @item reason 'attempts' (used up) or 'permanent'
+-- @item text one line that says why
+-- @returns OK moved, but for the items in the notes
+-- @returns ENGINE the queue is stored by another engine
+-- @returns NOQUEUE nobody made this queue
+-- @returns CORRUPT the config is gone, jobs are there
+-- @answer CANCELLED it was flagged: the job ended as cancelled
+-- @answer ANSWERED this delivery was answered before; nothing changed
+-- @answer STALE another delivery owns the job; nothing changed
+-- @answer GONE no such job; nothing changed
+-- @cost O(jobs * log jobs)
+--
+-- Reply: word, then position, word of each item that did not move so.
+--- @include answer
+--- @include errors
+--- @include engine
+--- @include touch
+
+local k = {processing = processing, dead = dead, jobs = jobs, state = state, results = results, errors = errors, log = log, stats = stats, unique = unique, }
+-- Decide.
+local now = clock(now_arg)
+local word = engine_word(redis.call('HGET', config, 'engine'), stats, jobs, processing)
+if word then
+  return {word}
+end
+touch('HLEN', jobs, results, errors, log, stats, unique)
+touch('ZCARD', dead)
+local held, notes = answer_check(k, ARGV, ITEM_FIRST, ITEM_WORDS, worker)
+
+-- Apply.
+answer_count(k, notes)
+held = end_cancelled(k, held, ITEM_FIRST, notes, ITEM_WORDS)
+local ids, died, states = {}, {}, {}
+for i, h in ipairs(held) do
+  local s = state_read(h.text)
+  s.attempts, s.lost = s.attempts + 1, 0
+  ids[i] = h.id
+  died[#died + 1] = now
+  died[#died + 1] = h.id
+  states[#states + 1] = h.id
+  states[#states + 1] = state_text(s)
+  unique_free(unique, s.unique, h.id)
+  errors_add(errors, h.id, now, ARGV[h.at + 2], ARGV[h.at + 3])
+end
+if #ids > 0 then
+  redis.call('ZREM', processing, unpack(ids))
+  redis.call('HSET', state, unpack(states))
+  redis.call('ZADD', dead, unpack(died))
+  ledger_add(stats, 'buried', #ids)
+end
+return {'OK', unpack(notes)}

@@ -1,0 +1,45 @@
+--- enqueue: puts jobs at the back of the line.
+--
+-- @transition none -> ready
+-- @key jobs HASH id -> record
+-- @key producers HASH channel -> its last call
+-- @key ready LIST ids that wait, taken from the right
+-- @key tombs HASH ids cancelled while they stand in ready
+-- @key processing ZSET id -> end of its lease, ms
+-- @key delayed ZSET id -> due time, ms
+-- @key dead ZSET id -> time of death, ms
+-- @key kept ZSET id -> when it is forgotten, ms
+-- @key unique HASH unique key -> id that holds it
+-- @key windows ZSET unique key -> end of its window, ms
+-- @key wake LIST the marker that wakes one worker
+-- @key due LIST the marker that wakes the scheduler
+-- @key stats HASH the ledger's counters
+-- @key config HASH engine, limits, paused
+-- @arg now the test clock, ms; empty: the server's
+-- @arg channel 16 random bytes as hex, or empty
+-- @arg number the call's number on its channel
+-- @arg mark random: names the queue if this call makes it
+-- @item id the job's id
+-- @item head format version and type: "1 mail"
+-- @item tail options, newline, payload
+-- @item unique empty, or "window key": ms and the encoded key
+-- @returns OK stored, but for the items in the notes
+-- @returns GAP the same, but earlier calls of this channel are missing: rolled back
+-- @returns BEFORE this very call was applied before: its saved answer
+-- @returns CLASH the number was used for other ids; nothing changed
+-- @returns LATE a later call was applied already; nothing changed
+-- @returns ENGINE the queue is stored by another engine
+-- @returns CORRUPT the config is gone, jobs are there
+-- @answer EXISTS stored before, with the same record; detail: where it is
+-- @answer OTHER this id is taken by another record; detail: where that is
+-- @answer UNIQUE the unique key is held; detail: by whom
+-- @answer BIG payload over the limit; detail: the limit
+-- @cost O(jobs)
+--
+-- Reply: word, 1 if the call made the queue, then the notes: position, word,
+-- detail of every item that was not stored now.
+--- @include admit
+
+local k = {jobs = jobs, producers = producers, ready = ready, tombs = tombs, processing = processing, delayed = delayed, dead = dead, kept = kept, unique = unique, windows = windows, wake = wake, due = due, stats = stats, config = config, }
+return admit(k, {now = now_arg, channel = channel, number = number, mark = mark},
+             ARGV, ITEM_FIRST, ITEM_WORDS, false)

@@ -1,0 +1,67 @@
+--- exchange: acks a batch and reserves the next, in one call.
+--
+-- @flags allow-oom
+-- @key ready LIST ids that wait, taken from the right
+-- @key tombs HASH ids cancelled while they stand in ready
+-- @key processing ZSET id -> end of its lease, ms
+-- @key dead ZSET id -> time of death, ms
+-- @key kept ZSET id -> when it is forgotten, ms
+-- @key jobs HASH id -> record
+-- @key state HASH id -> what changes
+-- @key results HASH id -> result
+-- @key errors HASH id -> last errors
+-- @key log HASH id -> captured output
+-- @key stats HASH the ledger's counters
+-- @key claims HASH worker -> its last reserve
+-- @key unique HASH unique key -> id that holds it
+-- @key wake LIST the marker that wakes one worker
+-- @key config HASH engine, limits, paused
+-- @arg now the test clock, ms; empty: the server's
+-- @arg worker the worker's id
+-- @arg call the number of this call of the worker
+-- @arg free how many can start now
+-- @arg ahead how many more may be claimed ahead
+-- @arg lease ms
+-- @arg bytes stop before so many bytes of records (at least one job)
+-- @item id the job's id
+-- @item token of the delivery
+-- @item result bytes; kept only if the job keeps results
+-- @returns OK jobs, or none were wanted
+-- @returns EMPTY nothing is ready
+-- @returns MORE stopped at a bound: call again
+-- @returns PAUSED the queue is paused
+-- @returns REPEAT this call was answered before: what it got and still holds
+-- @returns ENGINE the queue is stored by another engine
+-- @returns NOQUEUE nobody made this queue
+-- @returns CORRUPT the config is gone, jobs are there
+-- @answer ANSWERED this delivery was answered before; nothing changed
+-- @answer STALE another delivery owns the job; nothing changed
+-- @answer GONE no such job; nothing changed
+-- @cost as ack and reserve
+--
+-- Reply: word, how many notes follow, the notes of ack (position, word), then id,
+-- state, record of each job.
+--- @include ack
+--- @include reserve
+--- @include engine
+--- @include touch
+
+local k = {ready = ready, tombs = tombs, processing = processing, dead = dead, kept = kept, jobs = jobs, state = state, results = results, errors = errors, log = log, stats = stats, claims = claims, unique = unique, wake = wake, config = config, }
+local now = clock(now_arg)
+local q = redis.call('HMGET', config, 'engine', 'paused')
+local word = engine_word(q[1], stats, jobs, ready, processing)
+if word then
+  return {word}
+end
+touch('LLEN', ready, wake)
+touch('HLEN', tombs, jobs, results, errors, log, stats, claims, unique)
+touch('ZCARD', dead, kept)
+local reply = ack_items(k, ARGV, ITEM_FIRST, worker, now)
+local notes = #reply
+local answer, list = reserve_jobs(k, {worker = worker, call = call, free = tonumber(free),
+  ahead = tonumber(ahead), lease = tonumber(lease), bytes = tonumber(bytes),
+  paused = q[2]}, now)
+for i = 1, #list do
+  reply[notes + i] = list[i]
+end
+return {answer, digits(notes), unpack(reply)}

@@ -1,0 +1,47 @@
+--- locate: in which structures these ids are, for audit --deep.
+--
+-- @key ready LIST ids that wait, taken from the right
+-- @key tombs HASH ids cancelled while they stand in ready
+-- @key processing ZSET id -> end of its lease, ms
+-- @key delayed ZSET id -> due time, ms
+-- @key dead ZSET id -> time of death, ms
+-- @key kept ZSET id -> when it is forgotten, ms
+-- @key jobs HASH id -> record
+-- @key state HASH id -> what changes
+-- @key stats HASH the ledger's counters
+-- @key config HASH engine, limits, paused
+-- @arg scan 1: also count the places in ready (walks the list; for few ids)
+-- @item id the job's id
+-- @returns OK a word an item
+-- @returns ENGINE the queue is stored by another engine
+-- @returns NOQUEUE nobody made this queue
+-- @returns CORRUPT the config is gone, jobs are there
+-- @cost O(ids); with scan O(ids * ready)
+--
+-- The word is made of letters: J record, S state, T tombstone, P processing,
+-- L delayed, X dead, K kept, and one R for each place in ready.
+--- @include engine
+
+local word = engine_word(redis.call('HGET', config, 'engine'), stats, jobs, ready)
+if word then
+  return {word}
+end
+local reply = {'OK'}
+for i = ITEM_FIRST, #ARGV do
+  local id, letters = ARGV[i], ''
+  for letter, key in pairs({J = jobs, S = state, T = tombs}) do
+    if redis.call('HEXISTS', key, id) == 1 then
+      letters = letters .. letter
+    end
+  end
+  for letter, key in pairs({P = processing, L = delayed, X = dead, K = kept}) do
+    if redis.call('ZSCORE', key, id) then
+      letters = letters .. letter
+    end
+  end
+  if scan == '1' then
+    letters = letters .. string.rep('R', #redis.call('LPOS', ready, id, 'COUNT', 3))
+  end
+  reply[#reply + 1] = letters
+end
+return reply

@@ -1,0 +1,30 @@
+--- pause: reserve hands out nothing until resume. What runs goes on.
+--
+-- @flags allow-oom
+-- @key stats HASH the ledger's counters
+-- @key jobs HASH id -> record
+-- @key ready LIST ids that wait, taken from the right
+-- @key config HASH engine, limits, paused
+-- @arg now the test clock, ms; empty: the server's
+-- @arg who one word: who paused it
+-- @arg why one encoded word, or -
+-- @returns OK paused
+-- @returns AGAIN it was paused before; who and why are as they were
+-- @returns ENGINE the queue is stored by another engine
+-- @returns NOQUEUE nobody made this queue
+-- @returns CORRUPT the config is gone, jobs are there
+-- @cost O(1)
+--- @include clock
+--- @include engine
+
+local now = clock(now_arg)
+local q = redis.call('HMGET', config, 'engine', 'paused')
+local word = engine_word(q[1], stats, jobs, ready)
+if word then
+  return {word}
+end
+if q[2] then
+  return {'AGAIN'}
+end
+redis.call('HSET', config, 'paused', digits(now) .. ' ' .. who .. ' ' .. why)
+return {'OK'}

@@ -1,0 +1,68 @@
+--- release: a worker hands jobs back unharmed: to the front, in their old order.
+--
+-- @flags allow-oom
+-- @transition processing -> ready
+-- @transition processing -> cancelled
+-- @key ready LIST ids that wait, taken from the right
+-- @key tombs HASH ids cancelled while they stand in ready
+-- @key processing ZSET id -> end of its lease, ms
+-- @key jobs HASH id -> record
+-- @key state HASH id -> what changes
+-- @key results HASH id -> result
+-- @key errors HASH id -> last errors
+-- @key log HASH id -> captured output
+-- @key stats HASH the ledger's counters
+-- @key unique HASH unique key -> id that holds it
+-- @key wake LIST the marker that wakes one worker
+-- @key config HASH engine, limits, paused
+-- @arg worker the worker's id
+-- @item id the job's id
+-- @item token of the delivery
+-- @returns OK moved, but for the items in the notes
+-- @returns ENGINE the queue is stored by another engine
+-- @returns NOQUEUE nobody made this queue
+-- @returns CORRUPT the config is gone, jobs are there
+-- @answer CANCELLED it was flagged: the job ended as cancelled
+-- @answer ANSWERED this delivery was answered before; nothing changed
+-- @answer STALE another delivery owns the job; nothing changed
+-- @answer GONE no such job; nothing changed
+-- @cost O(jobs * log jobs)
+--
+-- Reply: word, then position, word of each item that did not move so.
+--- @include answer
+--- @include ready
+--- @include wake
+--- @include engine
+--- @include touch
+
+local k = {ready = ready, tombs = tombs, processing = processing, jobs = jobs, state = state, results = results, errors = errors, log = log, stats = stats, unique = unique, wake = wake, }
+-- Decide.
+local q = redis.call('HMGET', config, 'engine', 'paused')
+local word = engine_word(q[1], stats, jobs, processing)
+if word then
+  return {word}
+end
+touch('HLEN', tombs, jobs, results, errors, log, stats, unique)
+touch('LLEN', ready, wake)
+local held, notes = answer_check(k, ARGV, ITEM_FIRST, ITEM_WORDS, worker)
+
+-- Apply. Tokens rise in the order of delivery, so they give the old order back.
+answer_count(k, notes)
+held = end_cancelled(k, held, ITEM_FIRST, notes, ITEM_WORDS)
+table.sort(held, function(a, b) return tonumber(ARGV[a.at + 1]) < tonumber(ARGV[b.at + 1]) end)
+local ids, states = {}, {}
+for i, h in ipairs(held) do
+  local s = state_read(h.text)
+  s.interrupted = s.interrupted + 1
+  ids[i] = h.id
+  states[#states + 1] = h.id
+  states[#states + 1] = state_text(s)
+end
+if #ids > 0 then
+  redis.call('ZREM', processing, unpack(ids))
+  redis.call('HSET', state, unpack(states))
+  ready_front(ready, tombs, ids)
+  ledger_add(stats, 'released', #ids)
+end
+wake_worker(wake, ready, tombs, q[2])
+return {'OK', unpack(notes)}

@@ -1,0 +1,92 @@
+--- replay: gives dead jobs a new life, at the back of the line.
+--
+-- @flags allow-oom
+-- @transition dead -> ready
+-- @key dead ZSET id -> time of death, ms
+-- @key ready LIST ids that wait, taken from the right
+-- @key tombs HASH ids cancelled while they stand in ready
+-- @key jobs HASH id -> record
+-- @key state HASH id -> what changes
+-- @key stats HASH the ledger's counters
+-- @key unique HASH unique key -> id that holds it
+-- @key wake LIST the marker that wakes one worker
+-- @key config HASH engine, limits, paused
+-- @arg limit without items: the oldest dead ones, at most so many
+-- @arg before and that died not after this time, ms; empty: any
+-- @item id the job's id
+-- @returns OK moved, but for the items in the notes
+-- @returns ENGINE the queue is stored by another engine
+-- @returns NOQUEUE nobody made this queue
+-- @returns CORRUPT the config is gone, jobs are there
+-- @answer GONE it is not dead; nothing changed
+-- @answer NOBODY its body is lost: nothing can run; nothing changed
+-- @answer UNIQUE another job holds its unique key; detail: which; nothing changed
+-- @cost O(jobs * log dead)
+--
+-- Attempts, losses, interruptions and snoozes start anew; the token counter goes on.
+-- Reply: word, how many moved, the time of death of the last one looked at (where
+-- the next slice goes on), then position, word, detail of items that did not move.
+-- Without items the position is that of the job in the slice.
+--- @include choose_dead
+--- @include state
+--- @include ledger
+--- @include ready
+--- @include wake
+--- @include engine
+--- @include touch
+
+-- Decide.
+local q = redis.call('HMGET', config, 'engine', 'paused')
+local word = engine_word(q[1], stats, jobs, ready)
+if word then
+  return {word}
+end
+touch('LLEN', ready, wake)
+touch('HLEN', tombs, jobs, state, stats, unique)
+local ids, notes = choose_dead(dead, ARGV, ITEM_FIRST, limit, before)
+local moved, states, keys, last, taken = {}, {}, {}, '', {}
+for i, id in ipairs(ids) do
+  local text, why, detail = redis.call('HGET', state, id), nil, ''
+  local s = text and state_read(text)
+  local size = redis.call('HSTRLEN', jobs, id)
+  last = redis.call('ZSCORE', dead, id)
+  if size == 0 or (size < 100 and string.find(redis.call('HGET', jobs, id), '^1 %- %d+ lost_body=1\n')) then
+    why = 'NOBODY'
+  elseif s and s.unique ~= '-' then
+    local holder = redis.call('HGET', unique, s.unique) or taken[s.unique]
+    if holder and holder ~= id then
+      why, detail = 'UNIQUE', holder
+    else
+      taken[s.unique] = id
+      keys[#keys + 1] = s.unique
+      keys[#keys + 1] = id
+    end
+  end
+  if why then
+    notes[#notes + 1] = digits(i - 1)
+    notes[#notes + 1] = why
+    notes[#notes + 1] = detail
+  else
+    moved[#moved + 1] = id
+    if s then
+      s.attempts, s.lost, s.interrupted, s.snoozes = 0, 0, 0, 0
+      states[#states + 1] = id
+      states[#states + 1] = state_text(s)
+    end
+  end
+end
+
+-- Apply.
+if #moved > 0 then
+  redis.call('ZREM', dead, unpack(moved))
+  if #states > 0 then
+    redis.call('HSET', state, unpack(states))
+  end
+  if #keys > 0 then
+    redis.call('HSET', unique, unpack(keys))
+  end
+  ready_back(ready, tombs, moved)
+  ledger_add(stats, 'replayed', #moved)
+  wake_worker(wake, ready, tombs, q[2])
+end
+return {'OK', digits(#moved), last, unpack(notes)}

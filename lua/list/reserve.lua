@@ -1,0 +1,57 @@
+--- reserve: hands out jobs with a lease.
+--
+-- @flags allow-oom
+-- @transition ready -> processing
+-- @transition ready -> dead
+-- @transition ready -> expired
+-- @key ready LIST ids that wait, taken from the right
+-- @key tombs HASH ids cancelled while they stand in ready
+-- @key processing ZSET id -> end of its lease, ms
+-- @key dead ZSET id -> time of death, ms
+-- @key jobs HASH id -> record
+-- @key state HASH id -> what changes
+-- @key results HASH id -> result
+-- @key errors HASH id -> last errors
+-- @key log HASH id -> captured output
+-- @key stats HASH the ledger's counters
+-- @key claims HASH worker -> its last reserve
+-- @key unique HASH unique key -> id that holds it
+-- @key wake LIST the marker that wakes one worker
+-- @key config HASH engine, limits, paused
+-- @arg now the test clock, ms; empty: the server's
+-- @arg worker the worker's id
+-- @arg call the number of this call of the worker
+-- @arg free how many can start now
+-- @arg ahead how many more may be claimed ahead
+-- @arg lease ms
+-- @arg bytes stop before so many bytes of records (at least one job)
+-- @returns OK jobs, or none were wanted
+-- @returns EMPTY nothing is ready
+-- @returns MORE stopped at a bound: call again
+-- @returns PAUSED the queue is paused
+-- @returns REPEAT this call was answered before: what it got and still holds
+-- @returns ENGINE the queue is stored by another engine
+-- @returns NOQUEUE nobody made this queue
+-- @returns CORRUPT the config is gone, jobs are there
+-- @cost O(jobs + tombstones skipped, 1000 at most)
+--
+-- Reply: word, then id, state, record of each job. A ready job without record
+-- becomes dead (lost_body); one that is too late to start ends as expired.
+--- @include reserve
+--- @include engine
+--- @include touch
+
+local k = {ready = ready, tombs = tombs, processing = processing, dead = dead, jobs = jobs, state = state, results = results, errors = errors, log = log, stats = stats, claims = claims, unique = unique, wake = wake, config = config, }
+local now = clock(now_arg)
+local q = redis.call('HMGET', config, 'engine', 'paused')
+local word = engine_word(q[1], stats, jobs, ready)
+if word then
+  return {word}
+end
+touch('LLEN', wake)
+touch('HLEN', jobs, state, results, errors, log, stats, claims, unique)
+touch('ZCARD', processing, dead)
+local answer, list = reserve_jobs(k, {worker = worker, call = call, free = tonumber(free),
+  ahead = tonumber(ahead), lease = tonumber(lease), bytes = tonumber(bytes),
+  paused = q[2]}, now)
+return {answer, unpack(list)}

@@ -1,0 +1,54 @@
+--- sweep: trims what outlives its use: channels, claims, windows.
+--
+-- @flags allow-oom
+-- @key producers HASH channel -> its last call
+-- @key claims HASH worker -> its last reserve
+-- @key windows ZSET unique key -> end of its window, ms
+-- @key jobs HASH id -> record
+-- @key stats HASH the ledger's counters
+-- @key ready LIST ids that wait, taken from the right
+-- @key config HASH engine, limits, paused
+-- @arg now the test clock, ms; empty: the server's
+-- @arg idle forget channels and claims not used for so many ms
+-- @arg cursor_producers where the last slice ended; 0: from the start
+-- @arg cursor_claims the same
+-- @arg limit about so many of each
+-- @returns OK one slice done
+-- @returns ENGINE the queue is stored by another engine
+-- @returns NOQUEUE nobody made this queue
+-- @returns CORRUPT the config is gone, jobs are there
+-- @cost O(limit)
+--
+-- None of them is counted by the ledger. Reply: word, the two cursors (0: round
+-- done), how many were removed.
+--- @include clock
+--- @include engine
+
+-- Decide.
+local now = clock(now_arg)
+local word = engine_word(redis.call('HGET', config, 'engine'), stats, jobs, ready)
+if word then
+  return {word}
+end
+local removed = 0
+
+-- Apply.
+local function trim(key, cursor)
+  local slice = redis.call('HSCAN', key, cursor, 'COUNT', limit)
+  for i = 1, #slice[2], 2 do
+    local used = string.match(slice[2][i + 1], '^%d+ (%d+)')
+    if not used or now - used > tonumber(idle) then
+      redis.call('HDEL', key, slice[2][i])
+      removed = removed + 1
+    end
+  end
+  return slice[1]
+end
+
+local at_producers = trim(producers, cursor_producers)
+local at_claims = trim(claims, cursor_claims)
+local over = redis.call('ZRANGEBYSCORE', windows, '-inf', now, 'LIMIT', 0, limit)
+if #over > 0 then
+  redis.call('ZREM', windows, unpack(over))
+end
+return {'OK', at_producers, at_claims, digits(removed + #over)}

@@ -1,0 +1,45 @@
+/*
+ * store/keys.h - every Redis key that weir uses; docs/keys.md says what each holds.
+ *
+ * The queue's name is in braces, so that in a cluster all keys of a queue live on
+ * one node and a script may use them together.
+ */
+#ifndef WR_STORE_KEYS_H
+#define WR_STORE_KEYS_H
+
+#include "base/span.h"
+
+/* X(member, suffix after "NS:{QUEUE}:") */
+/* clang-format off */
+#define WR_QUEUE_KEYS(X) \
+    X(ready, "ready") X(tombs, "tombs") X(processing, "processing") \
+    X(delayed, "delayed") X(dead, "dead") X(kept, "kept") X(jobs, "jobs") \
+    X(state, "state") X(results, "results") X(errors, "errors") X(log, "log") \
+    X(stats, "stats") X(claims, "claims") X(producers, "producers") \
+    X(unique, "unique") X(windows, "windows") X(wake, "wake") X(due, "due") \
+    X(lock, "lock") X(heartbeat_promote, "heartbeat:promote") \
+    X(heartbeat_reclaim, "heartbeat:reclaim") X(config, "config")
+/* clang-format on */
+
+#define WR_NAMESPACE_MAX 64
+#define WR_KEY_MAX 256
+
+/* The keys of one queue; made once, then read by any thread. */
+struct wr_keys {
+#define X(member, suffix) struct wr_span member;
+    WR_QUEUE_KEYS(X)
+#undef X
+    char text[22][WR_KEY_MAX]; /* what the spans point to: do not copy the struct */
+};
+
+/* ns and queue must be valid names (wr_text_is_queue). */
+void wr_keys_make(struct wr_keys *keys, const char *ns, const char *queue);
+
+/* The keys that belong to no queue: "NS:queues", "NS:workers", "NS:worker:ID", and
+ * "NS:worker:ID:hint". */
+void wr_key_queues(char out[WR_KEY_MAX], const char *ns);
+void wr_key_workers(char out[WR_KEY_MAX], const char *ns);
+void wr_key_worker(char out[WR_KEY_MAX], const char *ns, const char *worker);
+void wr_key_hint(char out[WR_KEY_MAX], const char *ns, const char *worker);
+
+#endif

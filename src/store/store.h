@@ -1,0 +1,339 @@
+/*
+ * store/store.h - jobs in Redis: one function per transition.
+ *
+ * Each call borrows a connection, runs the script of the queue's engine, and gives
+ * the connection back. A call that got no answer, or "not now" (loading, busy), is
+ * repeated with the same channel number, call number or tokens until deadline: all
+ * transitions are made to be repeated. What comes back as E_NO_REPLY after that may
+ * have happened.
+ *
+ * Threads  any thread may call; the pool inside bounds how many at once.
+ * fork     a child may go on using its copy: it opens connections of its own.
+ * Time     every call ends by command_timeout_ms, or by the deadline set with
+ *          wr_store_deadline() on this thread's store (worker: leases).
+ * Errors   besides those named: E_CONNECT, E_LOADING, E_FULL, E_REFUSED, E_DENIED,
+ *          E_READONLY, E_NO_REPLY, E_CORRUPT, E_WRONG_ENGINE, E_NO_QUEUE.
+ */
+#ifndef WR_STORE_STORE_H
+#define WR_STORE_STORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <weir/error.h>
+
+#include "base/span.h"
+#include "model/codec.h"
+#include "redis/reply.h"
+#include "redis/server.h"
+
+#define WR_BATCH_MAX 1000           /* items in one call */
+#define WR_BATCH_BYTES (256 * 1024) /* bytes of records in one call; at least one job */
+
+struct wr_store;
+struct wr_queue; /* a queue's name and keys; made by wr_store_queue, lives as long as the
+                    store */
+
+struct wr_store_options {
+    struct wr_server *server;   /* borrowed: must outlive the store */
+    const char *ns;             /* namespace; default "weir" */
+    int64_t command_timeout_ms; /* default 5000 */
+    int64_t test_now_ms; /* 0: the server's clock. Tests set another here or later */
+};
+
+enum weir_err wr_store_new(const struct wr_store_options *options, struct wr_store **out,
+                           struct weir_error *err) WEIR_MUST_CHECK;
+void wr_store_free(struct wr_store *store); /* NULL is allowed; not the server */
+void wr_store_set_test_clock(struct wr_store *store, int64_t now_ms); /* 0: off */
+const char *wr_store_namespace(const struct wr_store *store);
+struct wr_server *wr_store_server(struct wr_store *store);
+
+/* E_ARG: not a queue name. The same name gives the same object. */
+enum weir_err
+wr_store_queue(struct wr_store *store, const char *name, struct wr_queue **out,
+               struct weir_error *err) WEIR_MUST_CHECK;
+const char *wr_queue_name(const struct wr_queue *queue);
+struct wr_span wr_queue_wake_key(const struct wr_queue *queue); /* for BLPOP of workers */
+struct wr_span
+wr_queue_due_key(const struct wr_queue *queue); /* for BLPOP of the leader */
+
+/* ---- producers ---- */
+
+/* A channel numbers the calls of one call slot: one call outstanding at a time. */
+struct wr_channel {
+    char name[33];  /* 32 hex digits; empty: no channel */
+    int64_t number; /* of the next call */
+};
+void wr_channel_renew(struct wr_channel *channel);
+
+/* One job to store. head and tail come from wr_record_write(). */
+struct wr_admit {
+    struct wr_span id, head, tail;
+    struct wr_span unique; /* "WINDOW_MS KEY", KEY encoded; empty: none */
+    struct wr_span due;    /* "+ms", "@ms"; empty: ready at once */
+};
+
+enum wr_admit_word {
+    WR_ADMIT_STORED,
+    WR_ADMIT_EXISTS,
+    WR_ADMIT_OTHER,
+    WR_ADMIT_UNIQUE,
+    WR_ADMIT_BIG
+};
+
+struct wr_admitted {
+    enum wr_admit_word word;
+    char detail[256]; /* place, holder or limit */
+};
+
+/*
+ * enqueue, or schedule when any item has a due time. n <= WR_BATCH_MAX. out[n] gets each
+ * item's answer. Registers a queue that the call made. Renews the channel when it has to
+ * (CLASH, LATE, or the call ends as unknown). *gap: calls of this channel that were
+ * acknowledged are missing: the server lost them (may be NULL).
+ */
+enum weir_err wr_store_enqueue(struct wr_store *store, struct wr_queue *queue,
+                               struct wr_channel *channel, const struct wr_admit *items,
+                               size_t n, struct wr_admitted *out, bool *gap,
+                               struct weir_error *err) WEIR_MUST_CHECK;
+/* Gives a ready or delayed job a new record (and due time). E_NO_JOB: absent.
+ * E_WRONG_STATE: it started or ended. E_TOO_BIG. */
+enum weir_err
+wr_store_replace(struct wr_store *store, struct wr_queue *queue,
+                 const struct wr_admit *item, struct weir_error *err) WEIR_MUST_CHECK;
+/* At a clean close: the server forgets these channels. Best effort. */
+void wr_store_farewell(struct wr_store *store, struct wr_queue *queue,
+                       const struct wr_channel *channels, size_t n);
+
+/* ---- workers ---- */
+
+struct wr_delivery {
+    struct wr_span id, record; /* live as long as the batch */
+    struct wr_job_state state; /* token, counters */
+};
+
+enum wr_reserve_word {
+    WR_RESERVE_OK,
+    WR_RESERVE_EMPTY,
+    WR_RESERVE_MORE, /* stopped at a bound: call again at once */
+    WR_RESERVE_PAUSED,
+};
+
+struct wr_batch {
+    struct wr_reply *reply;
+    enum wr_reserve_word word;
+    struct wr_delivery *jobs;
+    size_t n;
+};
+void wr_batch_fini(struct wr_batch *batch);
+
+struct wr_reserve {
+    const char *worker; /* the worker's id */
+    int64_t
+        call; /* number of this call of the worker: rises by one a call over ALL queues */
+    size_t free, ahead;
+    int64_t lease_ms;
+};
+
+/* One answer of a delivery. */
+struct wr_answer {
+    struct wr_span id, token;
+    struct wr_span result; /* ack */
+    int64_t delay_ms;      /* retry */
+    bool snoozed;          /* retry: does not use up an attempt */
+    const char *reason;    /* bury: "attempts" or "permanent" */
+    struct wr_span text;   /* retry, bury: why, one line, already escaped */
+};
+
+enum wr_answered {
+    WR_ANSWERED_OK,        /* moved as asked */
+    WR_ANSWERED_CANCELLED, /* it was flagged and ended as cancelled */
+    WR_ANSWERED_BEFORE,    /* ANSWERED: this delivery gave its answer before */
+    WR_ANSWERED_STALE,     /* somebody else's now */
+    WR_ANSWERED_GONE,
+};
+
+/* ack the n answers and reserve the next jobs, in one call; acked[n] may be NULL. A queue
+ * that nobody made answers EMPTY. Free the batch with wr_batch_fini(), also on error. */
+enum weir_err
+wr_store_exchange(struct wr_store *store, struct wr_queue *queue,
+                  const struct wr_reserve *want, const struct wr_answer *answers,
+                  size_t n, enum wr_answered *acked, struct wr_batch *out,
+                  struct weir_error *err) WEIR_MUST_CHECK;
+enum weir_err wr_store_reserve(struct wr_store *store, struct wr_queue *queue,
+                               const struct wr_reserve *want, struct wr_batch *out,
+                               struct weir_error *err) WEIR_MUST_CHECK;
+enum weir_err wr_store_ack(struct wr_store *store, struct wr_queue *queue,
+                           const char *worker, const struct wr_answer *answers, size_t n,
+                           enum wr_answered *out, struct weir_error *err) WEIR_MUST_CHECK;
+enum weir_err
+wr_store_retry(struct wr_store *store, struct wr_queue *queue, const char *worker,
+               const struct wr_answer *answers, size_t n, enum wr_answered *out,
+               struct weir_error *err) WEIR_MUST_CHECK;
+enum weir_err
+wr_store_bury(struct wr_store *store, struct wr_queue *queue, const char *worker,
+              const struct wr_answer *answers, size_t n, enum wr_answered *out,
+              struct weir_error *err) WEIR_MUST_CHECK;
+enum weir_err
+wr_store_release(struct wr_store *store, struct wr_queue *queue, const char *worker,
+                 const struct wr_answer *answers, size_t n, enum wr_answered *out,
+                 struct weir_error *err) WEIR_MUST_CHECK;
+
+struct wr_holding {
+    struct wr_span id, token;
+    int64_t limit_ms; /* extend: ms after its start at which it must be over; 0: none */
+    bool started;     /* reclaim_held: its handler had started */
+};
+
+enum wr_extended {
+    WR_EXTEND_OK,
+    WR_EXTEND_CANCEL,  /* renewed; cancelled: stop it */
+    WR_EXTEND_TIMEOUT, /* not renewed: ran longer than it may */
+    WR_EXTEND_BEFORE,  /* answered already */
+    WR_EXTEND_STALE,   /* lost to another delivery: stop it */
+    WR_EXTEND_GONE,
+};
+
+enum weir_err
+wr_store_extend(struct wr_store *store, struct wr_queue *queue, const char *worker,
+                int64_t lease_ms, const struct wr_holding *held, size_t n,
+                enum wr_extended *out, struct weir_error *err) WEIR_MUST_CHECK;
+/* *word: OK, CANCEL, BEFORE, STALE or GONE. */
+enum weir_err
+wr_store_progress(struct wr_store *store, struct wr_queue *queue, const char *worker,
+                  struct wr_span id, struct wr_span token, struct wr_span text,
+                  enum wr_extended *word, struct weir_error *err) WEIR_MUST_CHECK;
+
+/* ---- movers ---- */
+
+struct wr_moved {
+    bool more;                        /* call again at once */
+    bool quiet;                       /* reclaim: nothing was taken back */
+    int64_t moved;                    /* promote, forget; reclaim: to ready */
+    int64_t delayed, dead, cancelled; /* reclaim */
+    int64_t next_us;                  /* promote: until the next is due; -1: none */
+    int64_t next_ms;                  /* forget, reclaim: until the next; -1: none */
+    int64_t server_ms;                /* reclaim: the server's time */
+};
+
+enum weir_err
+wr_store_promote(struct wr_store *store, struct wr_queue *queue, size_t limit,
+                 struct wr_moved *out, struct weir_error *err) WEIR_MUST_CHECK;
+
+struct wr_reclaim {
+    int64_t lease_ms, lease_max_ms;
+    int64_t gap_ms;  /* since the last good call, monotonic; < 0: first call */
+    int64_t last_ms; /* the server's time at that call */
+    bool quiet;      /* the quiet period is not over */
+    size_t limit;
+};
+enum weir_err wr_store_reclaim(struct wr_store *store, struct wr_queue *queue,
+                               const struct wr_reclaim *how, struct wr_moved *out,
+                               struct weir_error *err) WEIR_MUST_CHECK;
+/* Takes back what a dead worker held; pairs that are not its own are skipped (*stale). */
+enum weir_err
+wr_store_reclaim_held(struct wr_store *store, struct wr_queue *queue,
+                      const char *dead_worker, const struct wr_holding *held, size_t n,
+                      struct wr_moved *out, size_t *stale,
+                      struct weir_error *err) WEIR_MUST_CHECK;
+enum weir_err
+wr_store_forget(struct wr_store *store, struct wr_queue *queue, size_t limit,
+                struct wr_moved *out, struct weir_error *err) WEIR_MUST_CHECK;
+/* One slice; cursors begin and end as "0". */
+struct wr_sweep {
+    char producers[24], claims[24];
+    int64_t removed;
+};
+enum weir_err
+wr_store_sweep(struct wr_store *store, struct wr_queue *queue, int64_t idle_ms,
+               size_t limit, struct wr_sweep *at, struct weir_error *err) WEIR_MUST_CHECK;
+/* Leader lock of a queue. *leads says whether `me` leads; if not, value gets the lock's
+ * value. seen: take over if the value is still this; "" otherwise. */
+enum weir_err wr_store_lead(struct wr_store *store, struct wr_queue *queue,
+                            const char *me, const char *seen, bool *leads,
+                            char value[128], struct weir_error *err) WEIR_MUST_CHECK;
+enum weir_err wr_store_unlead(struct wr_store *store, struct wr_queue *queue,
+                              const char *me, struct weir_error *err) WEIR_MUST_CHECK;
+
+/* ---- people ---- */
+
+enum wr_cancelled {
+    WR_CANCEL_READY,
+    WR_CANCEL_DELAYED, /* cancelled */
+    WR_CANCEL_FLAGGED, /* runs: its next answer ends it */
+    WR_CANCEL_DEAD,
+    WR_CANCEL_DONE,
+    WR_CANCEL_GONE,
+    WR_CANCEL_BROKEN, /* nothing changed */
+};
+/* Flagged ones: their workers are told at once. */
+enum weir_err
+wr_store_cancel(struct wr_store *store, struct wr_queue *queue, const struct wr_span *ids,
+                size_t n, enum wr_cancelled *out, struct weir_error *err) WEIR_MUST_CHECK;
+
+enum wr_replayed {
+    WR_REPLAY_OK,
+    WR_REPLAY_GONE,
+    WR_REPLAY_NOBODY,
+    WR_REPLAY_UNIQUE
+};
+/* ids NULL: the oldest dead ones, at most n, that died not after before_ms (0: any).
+ * out[n] may be NULL; *moved counts. */
+enum weir_err
+wr_store_replay(struct wr_store *store, struct wr_queue *queue, const struct wr_span *ids,
+                size_t n, int64_t before_ms, enum wr_replayed *out, size_t *moved,
+                struct weir_error *err) WEIR_MUST_CHECK;
+enum weir_err
+wr_store_purge(struct wr_store *store, struct wr_queue *queue, const struct wr_span *ids,
+               size_t n, int64_t before_ms, enum wr_replayed *out, size_t *moved,
+               struct weir_error *err) WEIR_MUST_CHECK;
+/* *was: it was so before. who: one word; why may be NULL. */
+enum weir_err
+wr_store_pause(struct wr_store *store, struct wr_queue *queue, const char *who,
+               const char *why, bool *was, struct weir_error *err) WEIR_MUST_CHECK;
+enum weir_err wr_store_resume(struct wr_store *store, struct wr_queue *queue, bool *was,
+                              struct weir_error *err) WEIR_MUST_CHECK;
+/* Limits < 0: as they are; payload_max, kept_max, kept_bytes_max. *made: it is new. */
+struct wr_limits {
+    int64_t payload_max, kept_max, kept_bytes_max;
+};
+enum weir_err wr_store_create(struct wr_store *store, struct wr_queue *queue,
+                              const struct wr_limits *limits, bool *made,
+                              struct weir_error *err) WEIR_MUST_CHECK;
+/* The raw replies of the scripts that only look; see the headers of lua/list/NAME.lua.
+ * E_NO_JOB from inspect. Free with wr_reply_free(). */
+enum weir_err
+wr_store_audit(struct wr_store *store, struct wr_queue *queue, struct wr_reply **out,
+               struct weir_error *err) WEIR_MUST_CHECK;
+enum weir_err wr_store_inspect(struct wr_store *store, struct wr_queue *queue,
+                               struct wr_span id, size_t bytes_max, struct wr_reply **out,
+                               struct weir_error *err) WEIR_MUST_CHECK;
+enum weir_err
+wr_store_browse(struct wr_store *store, struct wr_queue *queue, const char *place,
+                size_t offset, size_t limit, struct wr_reply **out,
+                struct weir_error *err) WEIR_MUST_CHECK;
+enum weir_err
+wr_store_locate(struct wr_store *store, struct wr_queue *queue, const struct wr_span *ids,
+                size_t n, bool scan, struct wr_reply **out,
+                struct weir_error *err) WEIR_MUST_CHECK;
+enum weir_err
+wr_store_walk(struct wr_store *store, struct wr_queue *queue, const char *name,
+              const char *cursor, size_t limit, struct wr_reply **out,
+              struct weir_error *err) WEIR_MUST_CHECK;
+
+/* ---- registry (no queue) ---- */
+
+enum weir_err wr_store_registry(struct wr_store *store, struct wr_reply **out,
+                                struct weir_error *err) WEIR_MUST_CHECK;
+enum weir_err wr_store_enroll(struct wr_store *store, struct wr_queue *queue,
+                              struct weir_error *err) WEIR_MUST_CHECK;
+enum weir_err wr_store_roster(struct wr_store *store, size_t limit, struct wr_reply **out,
+                              struct weir_error *err) WEIR_MUST_CHECK;
+/* A worker's beat: in the roster, and fields (name, value, NULL at the end) that
+ * `weir worker ls` shows. leave: it ends. */
+enum weir_err
+wr_store_beat(struct wr_store *store, const char *worker, const char *const *fields,
+              bool leave, struct weir_error *err) WEIR_MUST_CHECK;
+
+#endif

@@ -1,0 +1,78 @@
+/*
+ * worker/handler.h - what a kind of handler must be able to do: C functions
+ * (handler_fn.c), commands (handler_exec.c); shared objects and co-processes later.
+ *
+ * run() is called on a slot's own thread and blocks until the job is over. stop() may
+ * come from any other thread while run() is under way, more than once, and must make
+ * run() return soon if that is possible at all (a C function can only be asked).
+ */
+#ifndef WR_WORKER_HANDLER_H
+#define WR_WORKER_HANDLER_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <weir/worker.h>
+
+#include "base/buf.h"
+#include "model/codec.h"
+
+/* Why a run is to end before it is over. Higher ones win over lower ones. */
+enum wr_stop {
+    WR_STOP_NONE,
+    WR_STOP_SHUTDOWN,  /* the worker ends: released, not charged */
+    WR_STOP_TIMEOUT,   /* ran longer than it may: retried */
+    WR_STOP_CANCELLED, /* the job was called off */
+    WR_STOP_LOST, /* the lease is somebody else's, or may soon be: kill at once, no answer
+                     but a release by token, which is refused if it is lost */
+};
+
+/* One delivery as a handler sees it. Owned by the runner. The name is public: handlers
+ * get it as an opaque struct weir_delivery. */
+struct weir_delivery {
+    size_t slot;
+    const char *queue, *id; /* NUL-terminated */
+    const char *type;
+    const char *worker;
+    struct wr_span record_bytes;
+    struct wr_record record; /* payload, options, meta */
+    struct wr_job_state state;
+    void *context;      /* from the startup hook */
+    _Atomic int stop;   /* enum wr_stop */
+    int64_t started_ms; /* monotonic */
+    int64_t stop_at_ms; /* monotonic: when its timeout ends; 0: none */
+
+    /* What the handler said. */
+    struct wr_buf result;
+    char error[1024];
+    int64_t delay_ms; /* -1: by policy */
+    _Atomic int progress_new;
+    char progress[256]; /* guarded by mu of the runner */
+};
+
+struct wr_handler;
+
+struct wr_handler_ops {
+    const char *kind; /* "function", "exec" */
+    bool in_process;  /* a crash of it is a crash of the child: after a loss it runs alone
+                       */
+    enum weir_outcome (*run)(struct wr_handler *handler, struct weir_delivery *d);
+    void (*stop)(struct wr_handler *handler, struct weir_delivery *d, enum wr_stop why);
+    void (*free)(struct wr_handler *handler);
+};
+
+/* Handlers embed this as their first member. */
+struct wr_handler {
+    const struct wr_handler_ops *ops;
+    char type[129]; /* "*": all that have none of their own */
+    struct wr_handler *next;
+};
+
+/* handler_fn.c */
+struct wr_handler *wr_handler_fn_new(const char *type, weir_handler_fn fn, void *context);
+/* handler_exec.c: argv is copied. The handler talks to the spawner of the child it runs
+ * in, see spawner.h. */
+struct wr_handler *wr_handler_exec_new(const char *type, const char *const *argv);
+
+#endif

@@ -1,0 +1,48 @@
+/*
+ * worker/slots.h - what each slot of one worker child runs, in memory shared with the
+ * supervisor and the spawner.
+ *
+ * The page outlives the child, so that the supervisor can kill what the child's slots
+ * had started and say which jobs were held. A child that went mad may scribble on it:
+ * whoever reads it checks lengths, and the (id, token, worker) triple is checked again
+ * by the reclaim_held script, so nonsense does no harm.
+ *
+ * Writers: the child's I/O thread writes a slot before it hands the job to it and
+ * clears it after the answer was given; `state` is written last (release) and read
+ * first (acquire). The spawner alone writes pgid.
+ */
+#ifndef WR_WORKER_SLOTS_H
+#define WR_WORKER_SLOTS_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define WR_SLOTS_MAX 1024
+
+enum wr_slot_state {
+    WR_SLOT_FREE,
+    WR_SLOT_CLAIMED, /* waits for its handler: not charged if the child dies */
+    WR_SLOT_RUNNING, /* its handler has started */
+};
+
+struct wr_slot {
+    _Atomic int state; /* enum wr_slot_state */
+    _Atomic int pgid;  /* process group of its exec job; 0: none */
+    char queue[132];   /* NUL-terminated */
+    char id[256];
+    char token[24];
+};
+
+struct wr_slots {
+    char worker[100]; /* the child's worker id */
+    size_t n;         /* slots, then as many again for jobs claimed ahead */
+    struct wr_slot slot[];
+};
+
+/* Shared anonymous memory for n slots; NULL when out of memory. */
+struct wr_slots *wr_slots_new(size_t n);
+void wr_slots_free(struct wr_slots *slots);
+
+#endif

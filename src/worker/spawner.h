@@ -1,0 +1,66 @@
+/*
+ * worker/spawner.h - the process that starts commands for one worker child.
+ *
+ * Forked by the child before it has threads, so that fork is cheap and safe here and
+ * PR_SET_PDEATHSIG means what it says. Single-threaded: an event loop over one socket
+ * pair per slot, the pipes of the running commands, and their timers. It is a child
+ * subreaper: what a command leaves behind is found and killed. When the child dies (EOF
+ * on a socket) it kills every group and exits.
+ *
+ * A job over a slot's socket: the handler's thread writes one request (header struct,
+ * then argv, environment, payload) and blocks reading one answer (header struct, then
+ * result, then the tail of stderr). stop requests of other threads are single small
+ * writes on the same socket, which is why writes are made under the slot's mutex.
+ */
+#ifndef WR_WORKER_SPAWNER_H
+#define WR_WORKER_SPAWNER_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+#include <weir/error.h>
+
+#include "worker/handler.h"
+#include "worker/slots.h"
+
+struct wr_spawner;
+
+/* Forks it. slots->slot[i].pgid are written by it, i < n_slots. Call before any thread.
+ */
+enum weir_err
+wr_spawner_start(struct wr_slots *slots, size_t n_slots, struct wr_spawner **out,
+                 struct weir_error *err) WEIR_MUST_CHECK;
+/* Closes the sockets (it kills what runs and exits) and waits for it, at most 5 s, then
+ * SIGKILL. NULL is allowed. */
+void wr_spawner_stop(struct wr_spawner *spawner);
+pid_t wr_spawner_pid(const struct wr_spawner *spawner);
+/* The one of this process, used by handler_exec.c; set once by the child at its start. */
+void wr_spawner_set_current(struct wr_spawner *spawner);
+struct wr_spawner *wr_spawner_current(void);
+
+/* What a command did. */
+struct wr_exec_end {
+    int exit_code;   /* -1: ended by a signal, or never started */
+    int signal;      /* 0: none */
+    int start_errno; /* exec or fork failed with this; 0: it started */
+    bool timed_out;
+    int64_t wall_ms, user_us, sys_us, max_rss_kib;
+    int64_t bytes_in, bytes_out, bytes_err;
+    bool out_truncated;
+};
+
+/* Runs argv with payload on stdin; blocks until it is over and its pipes are drained.
+ * env: NAME=VALUE strings added to the inherited environment. stderr_tail: at most
+ * err_max bytes, head and tail. Any thread, one call per slot at a time.
+ * E_NO_MEMORY, E_BUG: the spawner is gone. */
+enum weir_err
+wr_spawner_run(struct wr_spawner *spawner, size_t slot, const char *const *argv,
+               const char *const *env, struct wr_span payload, int64_t timeout_ms,
+               int64_t kill_after_ms, size_t result_max, struct wr_buf *result,
+               struct wr_buf *stderr_tail, struct wr_exec_end *end,
+               struct weir_error *err) WEIR_MUST_CHECK;
+/* From another thread: SIGTERM to the group, SIGKILL after kill_after_ms (0: SIGKILL at
+ * once). Nothing happens if the slot runs nothing. */
+void wr_spawner_kill(struct wr_spawner *spawner, size_t slot, int64_t kill_after_ms);
+
+#endif
