@@ -21,15 +21,20 @@
     X(heartbeat_reclaim, "heartbeat:reclaim") X(config, "config")
 /* clang-format on */
 
+enum wr_queue_key {
+#define X(member, suffix) WR_QUEUE_KEY_##member,
+    WR_QUEUE_KEYS(X)
+#undef X
+    WR_QUEUE_KEY_COUNT,
+};
+
 #define WR_NAMESPACE_MAX 64
 #define WR_KEY_MAX 256
 
 /* The keys of one queue; made once, then read by any thread. */
 struct wr_keys {
-#define X(member, suffix) struct wr_span member;
-    WR_QUEUE_KEYS(X)
-#undef X
-    char text[22][WR_KEY_MAX]; /* what the spans point to: do not copy the struct */
+    struct wr_span key[WR_QUEUE_KEY_COUNT];
+    char text[WR_QUEUE_KEY_COUNT][WR_KEY_MAX]; /* what key[] points to: do not copy */
 };
 
 /* ns and queue must be valid names (wr_text_is_queue). */

@@ -1,0 +1,62 @@
+# What is built from the layers, and what is installed.
+#
+#   libweir         producers and operators: hiredis, libcrypto
+#   libweir-worker  running handlers: adds libuv
+#   weir            the tool and the daemons: adds jansson
+set(client_layers base model net redis store audit client)
+set(worker_layers loop sched worker)
+set(tool_layers embed cli bin)
+
+function(weir_objects out)
+  set(objects)
+  foreach(layer IN LISTS ARGN)
+    if(TARGET weir_${layer})
+      list(APPEND objects $<TARGET_OBJECTS:weir_${layer}>)
+    endif()
+  endforeach()
+  set(${out} ${objects} PARENT_SCOPE)
+endfunction()
+
+function(weir_library name)
+  add_library(${name} SHARED ${ARGN})
+  add_library(${name}-static STATIC ${ARGN})
+  set_target_properties(${name} PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION 0
+    LINK_DEPENDS ${CMAKE_SOURCE_DIR}/cmake/weir.map)
+  set_target_properties(${name}-static PROPERTIES OUTPUT_NAME ${name})
+  target_link_options(${name} PRIVATE
+    -Wl,--version-script=${CMAKE_SOURCE_DIR}/cmake/weir.map)
+  foreach(target ${name} ${name}-static)
+    target_include_directories(${target} PUBLIC
+      $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>)
+    set_target_properties(${target} PROPERTIES LINKER_LANGUAGE C)
+  endforeach()
+  target_link_libraries(${name} PRIVATE weir_flags)
+endfunction()
+
+weir_objects(client_objects ${client_layers})
+weir_library(weir ${client_objects})
+target_link_libraries(weir PRIVATE PkgConfig::HIREDIS PkgConfig::CRYPTO Threads::Threads)
+
+# The worker library carries the lower layers itself: only weir_* leaves a library, and it
+# needs more of them than the public API.
+weir_objects(worker_objects ${client_layers} ${worker_layers})
+weir_library(weir-worker ${worker_objects})
+target_link_libraries(weir-worker PRIVATE PkgConfig::HIREDIS PkgConfig::CRYPTO PkgConfig::UV
+  Threads::Threads)
+
+if(TARGET weir_bin)
+  weir_objects(tool_objects ${client_layers} ${worker_layers} ${tool_layers})
+  add_executable(weir-tool ${tool_objects})
+  set_target_properties(weir-tool PROPERTIES OUTPUT_NAME weir LINKER_LANGUAGE C)
+  target_link_libraries(weir-tool PRIVATE weir_flags PkgConfig::HIREDIS PkgConfig::CRYPTO
+    PkgConfig::UV PkgConfig::JANSSON Threads::Threads m)
+  install(TARGETS weir-tool DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
+
+install(TARGETS weir weir-static weir-worker weir-worker-static
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/weir DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+foreach(pc libweir libweir-worker)
+  configure_file(${CMAKE_SOURCE_DIR}/dist/pkgconfig/${pc}.pc.in ${CMAKE_BINARY_DIR}/${pc}.pc @ONLY)
+  install(FILES ${CMAKE_BINARY_DIR}/${pc}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endforeach()

@@ -1,0 +1,321 @@
+/*
+ * Walks every structure of a queue in slices, on the live queue. An id may move while
+ * the walk goes on, so what looks wrong is only a suspicion: it is looked at again in
+ * one step (the locate script), where all places of an id are read at once.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "audit/audit.h"
+#include "base/buf.h"
+#include "base/error.h"
+
+#define SLICE 500
+
+struct walk {
+    struct wr_store *store;
+    struct wr_queue *queue;
+    weir_finding_fn each;
+    void *context;
+    size_t findings;
+    bool stopped;
+};
+
+static void
+report(struct walk *w, const char *kind, struct wr_span id, const char *detail)
+{
+    char text[260];
+
+    snprintf(text, sizeof(text), "%.*s", (int)id.len, (const char *)id.ptr);
+    w->findings++;
+    if (w->each && !w->each(kind, text, detail, w->context))
+        w->stopped = true;
+}
+
+static size_t
+count_letters(struct wr_span letters, const char *which)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < letters.len; i++)
+        n += strchr(which, ((const char *)letters.ptr)[i]) != NULL;
+    return n;
+}
+
+/* What is wrong with an id, given all its letters (with R scanned); NULL: nothing. A
+ * tombstone's id may stand in ready without a record, and with one if it was enqueued
+ * again with a delay. */
+static const char *
+fault(struct wr_span letters, bool scanned)
+{
+    bool record = count_letters(letters, "J") > 0, tomb = count_letters(letters, "T") > 0;
+    size_t ready = count_letters(letters, "R"), places = count_letters(letters, "PLXK");
+
+    if (!scanned) /* without R only a suspicion */
+        return (record && places != 1) || (!record && letters.len > 0) ? "suspect" : NULL;
+    if (tomb && ready != 1)
+        return "orphan_tomb";
+    if (tomb)
+        ready = 0;
+    if (ready + places > 1)
+        return "two_places";
+    if (record && ready + places == 0)
+        return "no_place";
+    if (!record && ready + places > 0)
+        return "no_body";
+    if (!record && count_letters(letters, "S") > 0)
+        return "orphan_state";
+    return NULL;
+}
+
+/* Ids whose record is missing and which stand in results, errors or log. */
+static const char *
+orphan_kind(const char *name)
+{
+    return strcmp(name, "errors") == 0    ? "orphan_error"
+           : strcmp(name, "results") == 0 ? "orphan_result"
+           : strcmp(name, "log") == 0     ? "orphan_log"
+                                          : NULL;
+}
+
+/* Looks at these ids again, each in one step with its places in ready counted. */
+static enum weir_err
+look_again(struct walk *w, const char *name, const struct wr_span *ids, size_t n,
+           struct weir_error *err)
+{
+    for (size_t i = 0; i < n && !w->stopped; i++) {
+        struct wr_reply *reply;
+        enum weir_err rc =
+            wr_store_locate(w->store, w->queue, &ids[i], 1, true, &reply, err);
+        struct wr_span letters;
+        const char *kind;
+        char detail[32];
+
+        if (rc != WEIR_OK)
+            return rc;
+        letters = wr_reply_span(wr_reply_at(reply, 1));
+        kind = fault(letters, true);
+        if (!kind && orphan_kind(name) && count_letters(letters, "J") == 0)
+            kind = orphan_kind(name);
+        snprintf(detail, sizeof(detail), "%.*s", (int)letters.len, (const char *)letters.ptr);
+        if (kind)
+            report(w, kind, ids[i], detail);
+        wr_reply_free(reply);
+    }
+    return WEIR_OK;
+}
+
+/*
+ * Looking again walks the ready list, so of a record without a place elsewhere, which is
+ * what every ready job looks like, only the ones that the ready list did not show are
+ * looked at: `ready` holds its ids, sorted.
+ */
+struct id_set {
+    char **ids;
+    size_t n, cap;
+};
+
+static int
+compare_ids(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static bool
+set_has(const struct id_set *set, struct wr_span id)
+{
+    char text[260], *key = text;
+
+    snprintf(text, sizeof(text), "%.*s", (int)id.len, (const char *)id.ptr);
+    return set->n > 0 &&
+           bsearch(&key, set->ids, set->n, sizeof(set->ids[0]), compare_ids) != NULL;
+}
+
+static bool
+set_add(struct id_set *set, struct wr_span id)
+{
+    if (set->n == set->cap) {
+        size_t cap = set->cap ? set->cap * 2 : 1024;
+        char **ids = realloc(set->ids, cap * sizeof(*ids));
+
+        if (!ids)
+            return false;
+        set->ids = ids;
+        set->cap = cap;
+    }
+    set->ids[set->n] = strndup(id.ptr, id.len);
+    return set->ids[set->n++] != NULL;
+}
+
+static void
+set_fini(struct id_set *set)
+{
+    for (size_t i = 0; i < set->n; i++)
+        free(set->ids[i]);
+    free(set->ids);
+}
+
+/* One slice of ids: which are suspect? */
+static enum weir_err
+check_slice(struct walk *w, const char *name, const struct wr_span *ids, size_t n,
+            const struct id_set *ready, struct weir_error *err)
+{
+    struct wr_span suspects[SLICE];
+    struct wr_reply *reply;
+    size_t count = 0;
+    enum weir_err rc = wr_store_locate(w->store, w->queue, ids, n, false, &reply, err);
+
+    if (rc != WEIR_OK)
+        return rc;
+    for (size_t i = 0; i < n && count < SLICE; i++) {
+        struct wr_span letters = wr_reply_span(wr_reply_at(reply, i + 1));
+        bool waits = count_letters(letters, "J") > 0 &&
+                     count_letters(letters, "PLXKT") == 0 && set_has(ready, ids[i]);
+
+        if (!waits && fault(letters, false))
+            suspects[count++] = ids[i];
+        else if (count_letters(letters, "J") == 0)
+            suspects[count++] = ids[i];
+    }
+    rc = look_again(w, name, suspects, count, err);
+    wr_reply_free(reply);
+    return rc;
+}
+
+static enum weir_err
+walk_one(struct walk *w, const char *name, const struct id_set *ready, struct weir_error *err)
+{
+    char cursor[32] = "0";
+
+    do {
+        struct wr_span ids[SLICE];
+        struct wr_reply *reply;
+        enum weir_err rc =
+            wr_store_walk(w->store, w->queue, name, cursor, SLICE / 2, &reply, err);
+        size_t n = 0, total;
+
+        if (rc != WEIR_OK)
+            return rc;
+        snprintf(cursor, sizeof(cursor), "%.*s",
+                 (int)wr_reply_span(wr_reply_at(reply, 1)).len,
+                 (const char *)wr_reply_span(wr_reply_at(reply, 1)).ptr);
+        total = wr_reply_len(reply);
+        for (size_t i = 2; i < total && rc == WEIR_OK; i++) {
+            ids[n++] = wr_reply_span(wr_reply_at(reply, i));
+            if (n == SLICE || i + 1 == total) {
+                rc = check_slice(w, name, ids, n, ready, err);
+                n = 0;
+            }
+        }
+        wr_reply_free(reply);
+        if (rc != WEIR_OK)
+            return rc;
+    } while (strcmp(cursor, "0") != 0 && !w->stopped);
+    return WEIR_OK;
+}
+
+/* Reads the ready list in slices; a copy that stands twice is reported. */
+static enum weir_err
+read_ready(struct walk *w, struct id_set *set, struct weir_error *err)
+{
+    char cursor[32] = "0";
+
+    do {
+        struct wr_reply *reply;
+        enum weir_err rc =
+            wr_store_walk(w->store, w->queue, "ready", cursor, 1000, &reply, err);
+
+        if (rc != WEIR_OK)
+            return rc;
+        snprintf(cursor, sizeof(cursor), "%.*s",
+                 (int)wr_reply_span(wr_reply_at(reply, 1)).len,
+                 (const char *)wr_reply_span(wr_reply_at(reply, 1)).ptr);
+        for (size_t i = 2; i < wr_reply_len(reply) && rc == WEIR_OK; i++) {
+            if (!set_add(set, wr_reply_span(wr_reply_at(reply, i))))
+                rc = wr_fail(err, WEIR_E_NO_MEMORY, 0, "audit: the ids of the ready list");
+        }
+        wr_reply_free(reply);
+        if (rc != WEIR_OK)
+            return rc;
+    } while (strcmp(cursor, "0") != 0);
+    if (set->n > 0)
+        qsort(set->ids, set->n, sizeof(set->ids[0]), compare_ids);
+    return WEIR_OK;
+}
+
+static enum weir_err
+check_ready(struct walk *w, const struct id_set *set, struct weir_error *err)
+{
+    struct wr_span ids[SLICE];
+    enum weir_err rc = WEIR_OK;
+    size_t n = 0;
+
+    for (size_t i = 0; i < set->n && rc == WEIR_OK && !w->stopped; i++) {
+        bool twice = i > 0 && strcmp(set->ids[i - 1], set->ids[i]) == 0;
+
+        ids[n++] = wr_span_str(set->ids[i]);
+        if (twice)
+            rc = look_again(w, "ready", &ids[n - 1], 1, err);
+        if (rc == WEIR_OK && (n == SLICE || i + 1 == set->n)) {
+            rc = check_slice(w, "ready", ids, n, set, err);
+            n = 0;
+        }
+    }
+    return rc;
+}
+
+/* unique: key, id pairs; the holder must have a record. */
+static enum weir_err
+walk_unique(struct walk *w, struct weir_error *err)
+{
+    char cursor[32] = "0";
+
+    do {
+        struct wr_reply *reply;
+        enum weir_err rc =
+            wr_store_walk(w->store, w->queue, "unique", cursor, SLICE, &reply, err);
+
+        if (rc != WEIR_OK)
+            return rc;
+        snprintf(cursor, sizeof(cursor), "%.*s",
+                 (int)wr_reply_span(wr_reply_at(reply, 1)).len,
+                 (const char *)wr_reply_span(wr_reply_at(reply, 1)).ptr);
+        for (size_t i = 2; i + 1 < wr_reply_len(reply) && rc == WEIR_OK; i += 2) {
+            struct wr_span id = wr_reply_span(wr_reply_at(reply, i + 1));
+            struct wr_reply *where;
+
+            rc = wr_store_locate(w->store, w->queue, &id, 1, false, &where, err);
+            if (rc != WEIR_OK)
+                break;
+            if (count_letters(wr_reply_span(wr_reply_at(where, 1)), "J") == 0)
+                report(w, "orphan_unique", id, "its key is still held");
+            wr_reply_free(where);
+        }
+        wr_reply_free(reply);
+        if (rc != WEIR_OK)
+            return rc;
+    } while (strcmp(cursor, "0") != 0 && !w->stopped);
+    return WEIR_OK;
+}
+
+enum weir_err
+wr_audit_deep(struct wr_store *store, struct wr_queue *queue, weir_finding_fn each,
+              void *context, size_t *findings, struct weir_error *err)
+{
+    static const char *const names[] = {"jobs",  "state", "processing", "delayed", "dead",
+                                        "kept",  "tombs", "results",    "errors",  "log"};
+    struct walk w = {.store = store, .queue = queue, .each = each, .context = context};
+    struct id_set ready = {0};
+    enum weir_err rc = read_ready(&w, &ready, err);
+
+    if (rc == WEIR_OK)
+        rc = check_ready(&w, &ready, err);
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && rc == WEIR_OK; i++)
+        rc = walk_one(&w, names[i], &ready, err);
+    if (rc == WEIR_OK)
+        rc = walk_unique(&w, err);
+    set_fini(&ready);
+    *findings = w.findings;
+    return rc;
+}

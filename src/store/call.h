@@ -1,0 +1,67 @@
+/*
+ * store/call.h - how a transition's function reaches its script; private to store/.
+ *
+ *     struct wr_call call;
+ *
+ *     wr_call_init(&call, store, queue, &wr_script_list_ack);
+ *     wr_call_arg(&call, wr_span_str(worker));
+ *     wr_call_arg(&call, id);
+ *     rc = wr_call_run(&call, err);
+ *     ... call.reply, call.word ...
+ *     wr_call_fini(&call);
+ *
+ * The keys come from the script's contract, so a function here serves every engine
+ * whose script takes the same arguments.
+ */
+#ifndef WR_STORE_CALL_H
+#define WR_STORE_CALL_H
+
+#include "redis/script.h"
+#include "store/keys.h"
+#include "store/store.h"
+
+struct wr_call {
+    struct wr_store *store;
+    struct wr_queue *queue; /* NULL: the script is about no queue */
+    const struct wr_script *script;
+    struct wr_span *argv;
+    size_t argc, cap;
+    bool failed; /* out of memory, or too many words: run says so */
+    char numbers[8][24];
+    size_t numbers_n;
+    struct wr_span inline_argv[48];
+
+    struct wr_reply *reply; /* after run; freed by fini */
+    unsigned status;        /* index of the first word in script->statuses */
+};
+
+void wr_call_init(struct wr_call *call, struct wr_store *store, struct wr_queue *queue,
+                  const struct wr_script *script);
+void wr_call_key(struct wr_call *call, const char *key); /* of a script about no queue */
+void wr_call_arg(struct wr_call *call, struct wr_span word);
+void wr_call_str(struct wr_call *call, const char *word);
+/* The number's text lives in the call: eight of them at most. */
+void wr_call_int(struct wr_call *call, int64_t number);
+void wr_call_now(struct wr_call *call); /* the test clock, or empty */
+
+/*
+ * Runs the script, with repeats until the deadline. ENGINE, NOQUEUE and CORRUPT become
+ * E_WRONG_ENGINE, E_NO_QUEUE and E_CORRUPT.
+ */
+enum weir_err wr_call_run(struct wr_call *call, struct weir_error *err) WEIR_MUST_CHECK;
+void wr_call_fini(struct wr_call *call);
+
+/* True if the script's first word was this. */
+bool wr_call_is(const struct wr_call *call, const char *word);
+
+/* The index of the reply's i-th element in words (NULL at the end); -1: none of them. */
+int wr_call_word(const struct wr_call *call, size_t i, const char *const *words);
+
+struct wr_queue {
+    struct wr_queue *next;
+    struct wr_keys keys;
+    char name[132];
+    _Atomic bool enrolled; /* this process has put it into the registry */
+};
+
+#endif

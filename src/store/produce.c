@@ -1,0 +1,173 @@
+/* How jobs come in: enqueue, schedule, replace, farewell. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "store/call.h"
+#include "store/scripts.gen.h"
+
+static const char *const admit_words[] = {"STORED", "EXISTS", "OTHER",
+                                          "UNIQUE", "BIG",    NULL};
+
+static bool
+has_due(const struct wr_admit *items, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (items[i].due.len > 0)
+            return true;
+    }
+    return false;
+}
+
+static void
+copy_span(char *out, size_t cap, struct wr_span span)
+{
+    size_t len = span.len < cap ? span.len : cap - 1;
+
+    memcpy(out, span.ptr, len);
+    out[len] = '\0';
+}
+
+/* The notes of a reply from element `first` on: position, word, detail. */
+static enum weir_err
+read_notes(const struct wr_call *c, size_t first, size_t n, struct wr_admitted *out,
+           struct weir_error *err)
+{
+    for (size_t i = first; i + 2 < wr_reply_len(c->reply); i += 3) {
+        int64_t at = wr_reply_int(wr_reply_at(c->reply, i));
+        int word = wr_call_word(c, i + 1, admit_words);
+
+        if (at < 0 || (size_t)at >= n || word < 0)
+            return wr_fail(err, WEIR_E_CORRUPT, 0, "%s: odd note", c->script->name);
+        out[at].word = (enum wr_admit_word)word;
+        copy_span(out[at].detail, sizeof(out[at].detail),
+                  wr_reply_span(wr_reply_at(c->reply, i + 2)));
+    }
+    return WEIR_OK;
+}
+
+static void
+fill_admit(struct wr_call *c, const struct wr_channel *channel, const char *mark,
+           const struct wr_admit *items, size_t n, bool due)
+{
+    wr_call_now(c);
+    wr_call_str(c, channel->name);
+    wr_call_int(c, channel->number);
+    wr_call_str(c, mark);
+    for (size_t i = 0; i < n; i++) {
+        wr_call_arg(c, items[i].id);
+        wr_call_arg(c, items[i].head);
+        wr_call_arg(c, items[i].tail);
+        wr_call_arg(c, items[i].unique);
+        if (due)
+            wr_call_arg(c, items[i].due);
+    }
+}
+
+/* One try under one channel number. *again: the number was spent by another call, so a
+ * new channel is needed; nothing changed. */
+static enum weir_err
+admit_once(struct wr_store *store, struct wr_queue *queue, struct wr_channel *channel,
+           const struct wr_admit *items, size_t n, struct wr_admitted *out, bool *gap,
+           bool *again, struct weir_error *err)
+{
+    bool due = has_due(items, n);
+    struct wr_channel mark;
+    struct wr_call c;
+    enum weir_err rc;
+
+    *again = false;
+    wr_channel_renew(&mark);
+    wr_call_init(&c, store, queue,
+                 due ? &wr_script_list_schedule : &wr_script_list_enqueue);
+    fill_admit(&c, channel, mark.name, items, n, due);
+    rc = wr_call_run(&c, err);
+    if (rc == WEIR_OK && (wr_call_is(&c, "CLASH") || wr_call_is(&c, "LATE")))
+        *again = true;
+    if (rc == WEIR_OK && !*again) {
+        if (gap)
+            *gap = wr_call_is(&c, "GAP");
+        rc = read_notes(&c, 2, n, out, err);
+        if (rc == WEIR_OK && wr_reply_int(wr_reply_at(c.reply, 1)) == 1)
+            queue->enrolled = false; /* remade: the registry may be gone as well */
+        if (rc == WEIR_OK && !queue->enrolled)
+            rc = wr_store_enroll(store, queue, err);
+    }
+    wr_call_fini(&c);
+    return rc;
+}
+
+enum weir_err
+wr_store_enqueue(struct wr_store *store, struct wr_queue *queue,
+                 struct wr_channel *channel, const struct wr_admit *items, size_t n,
+                 struct wr_admitted *out, bool *gap, struct weir_error *err)
+{
+    bool again = true;
+    enum weir_err rc = WEIR_OK;
+
+    if (gap)
+        *gap = false;
+    for (size_t i = 0; i < n; i++)
+        out[i] = (struct wr_admitted){.word = WR_ADMIT_STORED};
+    if (n == 0 || n > WR_BATCH_MAX)
+        return wr_fail(err, WEIR_E_ARG, 0, "a batch has 1 to %d jobs", WR_BATCH_MAX);
+    for (int tries = 0; again && tries < 3; tries++) {
+        if (channel->name[0] == '\0')
+            wr_channel_renew(channel);
+        rc = admit_once(store, queue, channel, items, n, out, gap, &again, err);
+        if (again || rc != WEIR_OK)
+            wr_channel_renew(channel);
+        else
+            channel->number++;
+        if (rc != WEIR_OK)
+            return rc;
+    }
+    if (again)
+        return wr_fail(err, WEIR_E_BUG, 0, "new channels clash again and again");
+    return WEIR_OK;
+}
+
+enum weir_err
+wr_store_replace(struct wr_store *store, struct wr_queue *queue,
+                 const struct wr_admit *item, struct weir_error *err)
+{
+    struct wr_call c;
+    enum weir_err rc;
+    char detail[64] = "";
+
+    wr_call_init(&c, store, queue, &wr_script_list_replace);
+    wr_call_now(&c);
+    wr_call_arg(&c, item->id);
+    wr_call_arg(&c, item->head);
+    wr_call_arg(&c, item->tail);
+    wr_call_arg(&c, item->due);
+    rc = wr_call_run(&c, err);
+    if (rc == WEIR_OK) {
+        copy_span(detail, sizeof(detail), wr_reply_span(wr_reply_at(c.reply, 1)));
+        if (wr_call_is(&c, "ABSENT"))
+            rc = wr_fail(err, WEIR_E_NO_JOB, 0, "no job to replace");
+        else if (wr_call_is(&c, "OTHER"))
+            rc = wr_fail(err, WEIR_E_WRONG_STATE, 0, "the job is %s", detail);
+        else if (wr_call_is(&c, "BIG"))
+            rc = wr_fail(err, WEIR_E_TOO_BIG, 0, "payload over the limit of %s bytes",
+                         detail);
+    }
+    wr_call_fini(&c);
+    return rc;
+}
+
+void
+wr_store_farewell(struct wr_store *store, struct wr_queue *queue,
+                  const struct wr_channel *channels, size_t n)
+{
+    struct wr_call c;
+
+    wr_call_init(&c, store, queue, &wr_script_list_farewell);
+    for (size_t i = 0; i < n; i++) {
+        if (channels[i].name[0] != '\0')
+            wr_call_str(&c, channels[i].name);
+    }
+    if (c.argc > c.script->nkeys && wr_call_run(&c, NULL) != WEIR_OK)
+        c.failed = true; /* best effort: sweep trims what stays */
+    wr_call_fini(&c);
+}

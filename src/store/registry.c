@@ -1,0 +1,113 @@
+/* What belongs to no queue: the names of all queues, the workers. */
+#include <stddef.h>
+
+#include "base/error.h"
+#include "store/call.h"
+#include "store/scripts.gen.h"
+
+#define WORKER_OLD_MS 3600000 /* the roster forgets workers silent for so long */
+#define WORKER_KEEP_MS 600000 /* what a worker told about itself */
+
+enum weir_err
+wr_store_registry(struct wr_store *store, struct wr_reply **out, struct weir_error *err)
+{
+    char key[WR_KEY_MAX];
+    struct wr_call c;
+    enum weir_err rc;
+
+    *out = NULL;
+    wr_key_queues(key, wr_store_namespace(store));
+    wr_call_init(&c, store, NULL, &wr_script_common_registry);
+    wr_call_key(&c, key);
+    rc = wr_call_run(&c, err);
+    if (rc == WEIR_OK) {
+        *out = c.reply;
+        c.reply = NULL;
+    }
+    wr_call_fini(&c);
+    return rc;
+}
+
+enum weir_err
+wr_store_enroll(struct wr_store *store, struct wr_queue *queue, struct weir_error *err)
+{
+    char key[WR_KEY_MAX];
+    struct wr_call c;
+    enum weir_err rc;
+
+    wr_key_queues(key, wr_store_namespace(store));
+    wr_call_init(&c, store, NULL, &wr_script_common_enroll);
+    wr_call_key(&c, key);
+    wr_call_str(&c, queue->name);
+    rc = wr_call_run(&c, err);
+    if (rc == WEIR_OK)
+        queue->enrolled = true;
+    wr_call_fini(&c);
+    return rc;
+}
+
+enum weir_err
+wr_store_roster(struct wr_store *store, size_t limit, struct wr_reply **out,
+                struct weir_error *err)
+{
+    char key[WR_KEY_MAX];
+    struct wr_call c;
+    enum weir_err rc;
+
+    *out = NULL;
+    wr_key_workers(key, wr_store_namespace(store));
+    wr_call_init(&c, store, NULL, &wr_script_common_roster);
+    wr_call_key(&c, key);
+    wr_call_now(&c);
+    wr_call_int(&c, (int64_t)limit);
+    rc = wr_call_run(&c, err);
+    if (rc == WEIR_OK) {
+        *out = c.reply;
+        c.reply = NULL;
+    }
+    wr_call_fini(&c);
+    return rc;
+}
+
+static enum weir_err
+describe(struct wr_store *store, const char *worker, const char *const *fields,
+         bool leave, struct weir_error *err)
+{
+    char key[WR_KEY_MAX];
+    struct wr_call c;
+    enum weir_err rc;
+
+    wr_key_worker(key, wr_store_namespace(store), worker);
+    wr_call_init(&c, store, NULL, &wr_script_common_describe);
+    wr_call_key(&c, key);
+    wr_call_int(&c, leave ? 0 : WORKER_KEEP_MS);
+    for (size_t i = 0; fields && fields[i] && fields[i + 1]; i += 2) {
+        wr_call_str(&c, fields[i]);
+        wr_call_str(&c, fields[i + 1]);
+    }
+    rc = wr_call_run(&c, err);
+    wr_call_fini(&c);
+    return rc;
+}
+
+enum weir_err
+wr_store_beat(struct wr_store *store, const char *worker, const char *const *fields,
+              bool leave, struct weir_error *err)
+{
+    char key[WR_KEY_MAX];
+    struct wr_call c;
+    enum weir_err rc;
+
+    wr_key_workers(key, wr_store_namespace(store));
+    wr_call_init(&c, store, NULL, &wr_script_common_beat);
+    wr_call_key(&c, key);
+    wr_call_now(&c);
+    wr_call_str(&c, worker);
+    wr_call_str(&c, leave ? "1" : "0");
+    wr_call_int(&c, WORKER_OLD_MS);
+    rc = wr_call_run(&c, err);
+    wr_call_fini(&c);
+    if (rc == WEIR_OK)
+        rc = describe(store, worker, fields, leave, err);
+    return rc;
+}

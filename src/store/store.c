@@ -1,0 +1,339 @@
+#include "store/store.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/rand.h"
+#include "base/text.h"
+#include "redis/backoff.h"
+#include "store/call.h"
+
+#define COMMAND_TIMEOUT_MS 5000
+#define BACKOFF_CAP_MS 500
+
+struct wr_store {
+    struct wr_server *server;
+    char ns[WR_NAMESPACE_MAX + 1];
+    int64_t timeout_ms;
+    _Atomic int64_t test_now_ms;
+
+    pthread_mutex_t mu; /* guards queues; never held across I/O */
+    struct wr_queue *queues;
+};
+
+enum weir_err
+wr_store_new(const struct wr_store_options *options, struct wr_store **out,
+             struct weir_error *err)
+{
+    const char *ns = options->ns ? options->ns : "weir";
+    struct wr_store *s;
+
+    *out = NULL;
+    if (strlen(ns) > WR_NAMESPACE_MAX || !wr_text_is_queue(wr_span_str(ns)))
+        return wr_fail(err, WEIR_E_ARG, 0,
+                       "namespace: 1 to %d bytes without braces or control characters",
+                       WR_NAMESPACE_MAX);
+    s = calloc(1, sizeof(*s));
+    if (!s)
+        return wr_fail(err, WEIR_E_NO_MEMORY, 0, "store");
+    if (pthread_mutex_init(&s->mu, NULL) != 0) {
+        free(s);
+        return wr_fail(err, WEIR_E_NO_MEMORY, 0, "store");
+    }
+    s->server = options->server;
+    snprintf(s->ns, sizeof(s->ns), "%s", ns);
+    s->timeout_ms = options->command_timeout_ms > 0 ? options->command_timeout_ms
+                                                    : COMMAND_TIMEOUT_MS;
+    s->test_now_ms = options->test_now_ms;
+    *out = s;
+    return WEIR_OK;
+}
+
+void
+wr_store_free(struct wr_store *s)
+{
+    if (!s)
+        return;
+    while (s->queues) {
+        struct wr_queue *q = s->queues;
+
+        s->queues = q->next;
+        free(q);
+    }
+    pthread_mutex_destroy(&s->mu);
+    free(s);
+}
+
+void
+wr_store_set_test_clock(struct wr_store *s, int64_t now_ms)
+{
+    s->test_now_ms = now_ms;
+}
+
+const char *
+wr_store_namespace(const struct wr_store *s)
+{
+    return s->ns;
+}
+
+struct wr_server *
+wr_store_server(struct wr_store *s)
+{
+    return s->server;
+}
+
+static struct wr_queue *
+find_queue(struct wr_store *s, const char *name)
+{
+    for (struct wr_queue *q = s->queues; q; q = q->next) {
+        if (strcmp(q->name, name) == 0)
+            return q;
+    }
+    return NULL;
+}
+
+enum weir_err
+wr_store_queue(struct wr_store *s, const char *name, struct wr_queue **out,
+               struct weir_error *err)
+{
+    struct wr_queue *q;
+
+    *out = NULL;
+    if (!wr_text_is_queue(wr_span_str(name)))
+        return wr_fail(err, WEIR_E_ARG, 0,
+                       "queue name: 1 to 128 bytes without braces or control characters");
+    pthread_mutex_lock(&s->mu);
+    q = find_queue(s, name);
+    if (!q && (q = calloc(1, sizeof(*q))) != NULL) {
+        snprintf(q->name, sizeof(q->name), "%s", name);
+        wr_keys_make(&q->keys, s->ns, name);
+        q->next = s->queues;
+        s->queues = q;
+    }
+    pthread_mutex_unlock(&s->mu);
+    if (!q)
+        return wr_fail(err, WEIR_E_NO_MEMORY, 0, "queue %s", name);
+    *out = q;
+    return WEIR_OK;
+}
+
+const char *
+wr_queue_name(const struct wr_queue *queue)
+{
+    return queue->name;
+}
+
+struct wr_span
+wr_queue_wake_key(const struct wr_queue *queue)
+{
+    return queue->keys.key[WR_QUEUE_KEY_wake];
+}
+
+struct wr_span
+wr_queue_due_key(const struct wr_queue *queue)
+{
+    return queue->keys.key[WR_QUEUE_KEY_due];
+}
+
+void
+wr_channel_renew(struct wr_channel *channel)
+{
+    unsigned char bytes[16];
+
+    wr_rand_bytes(bytes, sizeof(bytes));
+    for (size_t i = 0; i < sizeof(bytes); i++)
+        snprintf(channel->name + 2 * i, 3, "%02x", (unsigned)bytes[i]);
+    channel->number = 1;
+}
+
+/* ---- one call ---- */
+
+void
+wr_call_init(struct wr_call *c, struct wr_store *store, struct wr_queue *queue,
+             const struct wr_script *script)
+{
+    c->store = store;
+    c->queue = queue;
+    c->script = script;
+    c->argv = c->inline_argv;
+    c->argc = 0;
+    c->cap = sizeof(c->inline_argv) / sizeof(c->inline_argv[0]);
+    c->failed = false;
+    c->numbers_n = 0;
+    c->reply = NULL;
+    c->status = 0;
+    if (queue && script->keys) {
+        for (size_t i = 0; i < script->nkeys; i++)
+            wr_call_arg(c, queue->keys.key[script->keys[i]]);
+    }
+}
+
+static bool
+grow(struct wr_call *c)
+{
+    size_t cap = c->cap * 4;
+    bool was_inline = c->argv == c->inline_argv;
+    struct wr_span *argv = realloc(was_inline ? NULL : c->argv, cap * sizeof(*argv));
+
+    if (!argv)
+        return false;
+    if (was_inline)
+        memcpy(argv, c->inline_argv, c->argc * sizeof(*argv));
+    c->argv = argv;
+    c->cap = cap;
+    return true;
+}
+
+void
+wr_call_arg(struct wr_call *c, struct wr_span word)
+{
+    if (c->failed || (c->argc == c->cap && !grow(c))) {
+        c->failed = true;
+        return;
+    }
+    c->argv[c->argc++] = word;
+}
+
+void
+wr_call_key(struct wr_call *c, const char *key)
+{
+    wr_call_str(c, key);
+}
+
+void
+wr_call_str(struct wr_call *c, const char *word)
+{
+    wr_call_arg(c, wr_span_str(word));
+}
+
+void
+wr_call_int(struct wr_call *c, int64_t number)
+{
+    if (c->numbers_n == sizeof(c->numbers) / sizeof(c->numbers[0])) {
+        c->failed = true;
+        return;
+    }
+    snprintf(c->numbers[c->numbers_n], sizeof(c->numbers[0]), "%lld", (long long)number);
+    wr_call_str(c, c->numbers[c->numbers_n++]);
+}
+
+void
+wr_call_now(struct wr_call *c)
+{
+    int64_t now = c->store->test_now_ms;
+
+    if (now == 0)
+        wr_call_str(c, "");
+    else
+        wr_call_int(c, now);
+}
+
+bool
+wr_call_is(const struct wr_call *c, const char *word)
+{
+    return strcmp(c->script->statuses[c->status], word) == 0;
+}
+
+int
+wr_call_word(const struct wr_call *c, size_t i, const char *const *words)
+{
+    const struct wr_reply *r = wr_reply_at(c->reply, i);
+
+    for (int w = 0; words[w]; w++) {
+        if (wr_reply_is(r, words[w]))
+            return w;
+    }
+    return -1;
+}
+
+/* What may pass if the same call is made again a little later. */
+static bool
+is_passing(enum weir_err rc)
+{
+    return rc == WEIR_E_CONNECT || rc == WEIR_E_LOADING || rc == WEIR_E_NO_REPLY;
+}
+
+static enum weir_err
+run_once(struct wr_call *c, int64_t deadline_ms, struct weir_error *err)
+{
+    struct wr_server *server = c->store->server;
+    struct wr_conn *conn;
+    enum weir_err rc = wr_server_take(server, deadline_ms, &conn, err);
+
+    if (rc != WEIR_OK)
+        return rc;
+    rc = wr_script_run(conn, c->script, c->argv, c->argc, deadline_ms, &c->reply,
+                       &c->status, err);
+    wr_server_give(server, conn);
+    return rc;
+}
+
+/*
+ * A repeat is harmless: it carries the same channel number, call number or tokens. Once
+ * a try ended as unknown the whole call does, unless a later try is answered.
+ */
+static enum weir_err
+run_until(struct wr_call *c, int64_t deadline_ms, struct weir_error *err)
+{
+    bool unknown = false;
+
+    for (unsigned failures = 0;; failures++) {
+        enum weir_err rc = run_once(c, deadline_ms, err);
+
+        if (rc == WEIR_E_NO_REPLY)
+            unknown = true;
+        if (!is_passing(rc))
+            return rc;
+        if (!wr_backoff_sleep(failures, BACKOFF_CAP_MS, deadline_ms)) {
+            if (unknown && rc != WEIR_E_NO_REPLY)
+                return wr_fail(err, WEIR_E_NO_REPLY, 0,
+                               "%s: sent, no answer, and now Redis is away",
+                               c->script->name);
+            return rc;
+        }
+    }
+}
+
+static enum weir_err
+common_word(const struct wr_call *c, struct weir_error *err)
+{
+    const char *queue = c->queue ? c->queue->name : "";
+
+    if (wr_call_is(c, "NOQUEUE"))
+        return wr_fail(err, WEIR_E_NO_QUEUE, 0, "no such queue: %s", queue);
+    if (wr_call_is(c, "ENGINE"))
+        return wr_fail(err, WEIR_E_WRONG_ENGINE, 0,
+                       "queue %s is stored by another engine than list", queue);
+    if (wr_call_is(c, "CORRUPT"))
+        return wr_fail(err, WEIR_E_CORRUPT, 0,
+                       "queue %s: its config key is gone but jobs are there (evicted, or "
+                       "deleted by hand)",
+                       queue);
+    return WEIR_OK;
+}
+
+enum weir_err
+wr_call_run(struct wr_call *c, struct weir_error *err)
+{
+    enum weir_err rc;
+
+    if (c->failed)
+        return wr_fail(err, WEIR_E_NO_MEMORY, 0, "%s", c->script->name);
+    rc = run_until(c, wr_clock_ms() + c->store->timeout_ms, err);
+    if (rc != WEIR_OK)
+        return rc;
+    return common_word(c, err);
+}
+
+void
+wr_call_fini(struct wr_call *c)
+{
+    if (c->argv != c->inline_argv)
+        free(c->argv);
+    wr_reply_free(c->reply);
+    c->reply = NULL;
+}
