@@ -1,0 +1,217 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "client/client_internal.h"
+#include "redis/conn.h"
+#include "redis/server.h"
+
+#define URL_DEFAULT "redis://127.0.0.1:6379/0"
+
+/* Options of an older program are shorter; what it does not know is 0. */
+static struct weir_client_options
+known_options(const struct weir_client_options *given)
+{
+    struct weir_client_options o = {0};
+    size_t size = given ? given->struct_size : 0;
+
+    if (given)
+        memcpy(&o, given, size < sizeof(o) ? size : sizeof(o));
+    return o;
+}
+
+static const char *
+first_env(const char *const *names, const char *otherwise)
+{
+    for (; *names; names++) {
+        const char *value = getenv(*names);
+
+        if (value && *value)
+            return value;
+    }
+    return otherwise;
+}
+
+static enum weir_err
+fill_server(const struct weir_client_options *o, struct wr_server_options *out,
+            struct weir_error *err)
+{
+    static const char *const urls[] = {"WEIR_URL", "REDIS_URL", "VALKEY_URL", NULL};
+    const char *url = o->url ? o->url : first_env(urls, URL_DEFAULT);
+    enum weir_err rc = wr_url_parse(url, &out->url, err);
+
+    if (rc != WEIR_OK)
+        return rc;
+    if (o->password) {
+        if (strlen(o->password) >= sizeof(out->url.password))
+            return wr_fail(err, WEIR_E_ARG, 0, "password: longer than %zu bytes",
+                           sizeof(out->url.password) - 1);
+        snprintf(out->url.password, sizeof(out->url.password), "%s", o->password);
+    }
+    snprintf(out->name, sizeof(out->name), "%s", o->name ? o->name : "weir");
+    out->max_connections = o->max_connections;
+    out->pool_timeout_ms = o->pool_timeout_ms;
+    out->connect_timeout_ms = o->connect_timeout_ms;
+    out->health_check_interval_ms = o->health_check_interval_ms;
+    return WEIR_OK;
+}
+
+/* A first connection, and a script with a header that only servers weir can use accept.
+ */
+static enum weir_err
+probe(struct weir_client *c, int64_t connect_timeout_ms, struct weir_error *err)
+{
+    struct wr_reply *reply;
+    struct wr_conn *conn;
+    enum weir_err rc;
+
+    rc = wr_server_take(c->server, wr_clock_ms() + connect_timeout_ms, &conn, err);
+    if (rc != WEIR_OK)
+        return rc;
+    wr_server_give(c->server, conn);
+    rc = wr_store_registry(c->store, &reply, err);
+    wr_reply_free(reply);
+    return rc;
+}
+
+enum weir_err
+weir_client_open(const struct weir_client_options *options, struct weir_client **out,
+                 struct weir_error *err)
+{
+    static const char *const spaces[] = {"WEIR_NAMESPACE", NULL};
+    struct weir_client_options o = known_options(options);
+    struct wr_server_options server = {0};
+    struct wr_store_options store = {.command_timeout_ms = o.command_timeout_ms};
+    struct weir_client *c;
+    enum weir_err rc = fill_server(&o, &server, err);
+
+    *out = NULL;
+    if (rc != WEIR_OK)
+        return rc;
+    c = calloc(1, sizeof(*c));
+    if (!c || pthread_mutex_init(&c->mu, NULL) != 0) {
+        free(c);
+        return wr_fail(err, WEIR_E_NO_MEMORY, 0, "client");
+    }
+    c->owner = getpid();
+    rc = wr_server_new(&server, &c->server, err);
+    wr_url_wipe(&server.url);
+    store.server = c->server;
+    store.ns = o.name_space ? o.name_space : first_env(spaces, "weir");
+    if (rc == WEIR_OK)
+        rc = wr_store_new(&store, &c->store, err);
+    if (rc == WEIR_OK)
+        rc = probe(c, o.connect_timeout_ms > 0 ? o.connect_timeout_ms : 5000, err);
+    if (rc != WEIR_OK) {
+        weir_client_close(c);
+        return rc;
+    }
+    *out = c;
+    return WEIR_OK;
+}
+
+void
+weir_client_close(struct weir_client *c)
+{
+    if (!c)
+        return;
+    while (c->slots) {
+        struct wr_call_slot *s = c->slots;
+
+        c->slots = s->next;
+        if (c->owner == getpid())
+            wr_store_farewell(c->store, s->queue, &s->channel, 1);
+        free(s);
+    }
+    wr_store_free(c->store);
+    wr_server_free(c->server);
+    pthread_mutex_destroy(&c->mu);
+    free(c);
+}
+
+struct wr_store *
+wr_client_store(struct weir_client *c)
+{
+    return c->store;
+}
+
+enum weir_err
+wr_client_queue(struct weir_client *c, const char *queue, struct wr_queue **out,
+                struct weir_error *err)
+{
+    return wr_store_queue(c->store, queue ? queue : "default", out, err);
+}
+
+enum weir_err
+wr_client_each_queue(struct weir_client *c, enum weir_err go_on,
+                     enum weir_err (*each)(struct wr_queue *queue, void *ctx,
+                                           struct weir_error *err),
+                     void *ctx, struct weir_error *err)
+{
+    struct wr_reply *reply;
+    enum weir_err rc = wr_store_registry(c->store, &reply, err);
+
+    if (rc != WEIR_OK)
+        return rc;
+    rc = go_on;
+    for (size_t i = 1; i < wr_reply_len(reply) && rc == go_on; i++) {
+        struct wr_span name = wr_reply_span(wr_reply_at(reply, i));
+        struct wr_queue *queue;
+        char text[132];
+
+        if (name.len >= sizeof(text))
+            continue; /* nobody of ours wrote that */
+        memcpy(text, name.ptr, name.len);
+        text[name.len] = '\0';
+        rc = wr_store_queue(c->store, text, &queue, err);
+        if (rc == WEIR_OK)
+            rc = each(queue, ctx, err);
+        else
+            rc = go_on;
+    }
+    wr_reply_free(reply);
+    return rc;
+}
+
+struct find {
+    struct weir_client *client;
+    struct wr_span id;
+    struct wr_queue *found;
+};
+
+static enum weir_err
+look_in(struct wr_queue *queue, void *ctx, struct weir_error *err)
+{
+    struct find *f = ctx;
+    struct wr_reply *reply;
+    enum weir_err rc = wr_store_inspect(f->client->store, queue, f->id, 0, &reply, err);
+
+    wr_reply_free(reply);
+    if (rc == WEIR_OK)
+        f->found = queue;
+    return rc == WEIR_E_NO_QUEUE ? WEIR_E_NO_JOB : rc;
+}
+
+enum weir_err
+wr_client_find(struct weir_client *c, const char *queue, const char *id,
+               struct wr_queue **out, struct weir_error *err)
+{
+    struct find f = {.client = c, .id = wr_span_str(id)};
+    enum weir_err rc;
+
+    if (!wr_text_is_job_id(f.id))
+        return wr_fail(err, WEIR_E_ARG, 0,
+                       "job id: 1 to 255 bytes, no control characters");
+    if (queue)
+        return wr_store_queue(c->store, queue, out, err);
+    rc = wr_client_each_queue(c, WEIR_E_NO_JOB, look_in, &f, err);
+    *out = f.found;
+    if (rc == WEIR_E_NO_JOB)
+        return wr_fail(err, WEIR_E_NO_JOB, 0, "no such job in any queue of namespace %s",
+                       wr_store_namespace(c->store));
+    return rc;
+}

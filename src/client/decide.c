@@ -1,0 +1,285 @@
+/* What people decide: cancel, replay, purge, pause, limits; and the audit. */
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "audit/audit.h"
+#include "base/error.h"
+#include "client/client_internal.h"
+
+enum weir_err
+weir_job_cancel(struct weir_client *c, const char *queue, const char *id,
+                enum weir_cancel_result *out, struct weir_error *err)
+{
+    struct wr_span span = wr_span_str(id);
+    enum wr_cancelled word = WR_CANCEL_GONE;
+    struct wr_queue *q;
+    enum weir_err rc = wr_client_find(c, queue, id, &q, err);
+
+    if (rc == WEIR_OK)
+        rc = wr_store_cancel(c->store, q, &span, 1, &word, err);
+    if (rc != WEIR_OK)
+        return rc;
+    switch (word) {
+    case WR_CANCEL_READY:
+    case WR_CANCEL_DELAYED:
+        *out = WEIR_CANCELLED;
+        return WEIR_OK;
+    case WR_CANCEL_FLAGGED:
+        *out = WEIR_CANCEL_FLAGGED;
+        return WEIR_OK;
+    case WR_CANCEL_DEAD:
+        return wr_fail(err, WEIR_E_WRONG_STATE, 0, "job %.100s is dead", id);
+    case WR_CANCEL_DONE:
+        return wr_fail(err, WEIR_E_WRONG_STATE, 0, "job %.100s is done", id);
+    case WR_CANCEL_GONE:
+        return wr_fail(err, WEIR_E_NO_JOB, 0, "no job %.100s in queue %.100s", id,
+                       wr_queue_name(q));
+    case WR_CANCEL_BROKEN:
+        return wr_fail(err, WEIR_E_CORRUPT, 0, "job %.100s has a record but no place",
+                       id);
+    }
+    return wr_fail(err, WEIR_E_BUG, 0, "cancel: an answer without a case");
+}
+
+typedef enum weir_err (*dead_fn)(struct wr_store *store, struct wr_queue *queue,
+                                 const struct wr_span *ids, size_t n, int64_t before_ms,
+                                 enum wr_replayed *out, size_t *moved,
+                                 struct weir_error *err);
+
+static enum weir_err
+decide_dead(struct weir_client *c, dead_fn decide, const char *queue, const char *id,
+            struct weir_error *err)
+{
+    struct wr_span span = wr_span_str(id);
+    enum wr_replayed word = WR_REPLAY_GONE;
+    struct wr_queue *q;
+    size_t moved;
+    enum weir_err rc = wr_client_find(c, queue, id, &q, err);
+
+    if (rc == WEIR_OK)
+        rc = decide(c->store, q, &span, 1, 0, &word, &moved, err);
+    if (rc != WEIR_OK)
+        return rc;
+    switch (word) {
+    case WR_REPLAY_OK:
+        return WEIR_OK;
+    case WR_REPLAY_GONE:
+        return wr_fail(err, WEIR_E_NO_JOB, 0, "job %.100s is not dead in queue %.100s",
+                       id, wr_queue_name(q));
+    case WR_REPLAY_NOBODY:
+        return wr_fail(err, WEIR_E_WRONG_STATE, 0,
+                       "job %.100s: its body is lost, it can only be purged", id);
+    case WR_REPLAY_UNIQUE:
+        return wr_fail(err, WEIR_E_UNIQUE, 0, "job %.100s: another holds its unique key",
+                       id);
+    }
+    return wr_fail(err, WEIR_E_BUG, 0, "dead: an answer without a case");
+}
+
+enum weir_err
+weir_dead_replay(struct weir_client *c, const char *queue, const char *id,
+                 struct weir_error *err)
+{
+    return decide_dead(c, wr_store_replay, queue, id, err);
+}
+
+enum weir_err
+weir_dead_purge(struct weir_client *c, const char *queue, const char *id,
+                struct weir_error *err)
+{
+    return decide_dead(c, wr_store_purge, queue, id, err);
+}
+
+static enum weir_err
+decide_all(struct weir_client *c, dead_fn decide, const char *queue, size_t limit,
+           int64_t before_ms, size_t *moved, struct weir_error *err)
+{
+    struct wr_queue *q;
+    enum weir_err rc = wr_client_queue(c, queue, &q, err);
+
+    *moved = 0;
+    if (rc != WEIR_OK)
+        return rc;
+    if (limit == 0 || limit > WR_BATCH_MAX)
+        return wr_fail(err, WEIR_E_ARG, 0, "limit: 1 to %d", WR_BATCH_MAX);
+    return decide(c->store, q, NULL, limit, before_ms, NULL, moved, err);
+}
+
+enum weir_err
+weir_dead_replay_all(struct weir_client *c, const char *queue, size_t limit,
+                     int64_t before_ms, size_t *moved, struct weir_error *err)
+{
+    return decide_all(c, wr_store_replay, queue, limit, before_ms, moved, err);
+}
+
+enum weir_err
+weir_dead_purge_all(struct weir_client *c, const char *queue, size_t limit,
+                    int64_t before_ms, size_t *moved, struct weir_error *err)
+{
+    return decide_all(c, wr_store_purge, queue, limit, before_ms, moved, err);
+}
+
+enum weir_err
+weir_queue_create(struct weir_client *c, const char *queue, const char *engine,
+                  const struct weir_queue_limits *limits, bool *made,
+                  struct weir_error *err)
+{
+    struct wr_limits l = {-1, -1, -1};
+    struct wr_queue *q;
+    enum weir_err rc = wr_client_queue(c, queue, &q, err);
+
+    if (rc != WEIR_OK)
+        return rc;
+    if (engine && strcmp(engine, "list") != 0)
+        return wr_fail(err, WEIR_E_ARG, 0, "engine %.20s: only list is built so far",
+                       engine);
+    if (limits)
+        l = (struct wr_limits){limits->payload_max_bytes, limits->kept_max_jobs,
+                               limits->kept_max_bytes};
+    return wr_store_create(c->store, q, &l, made, err);
+}
+
+static const char *
+login_name(void)
+{
+    const struct passwd *p = getpwuid(getuid());
+
+    return p && p->pw_name ? p->pw_name : "unknown";
+}
+
+enum weir_err
+weir_queue_pause(struct weir_client *c, const char *queue, const char *who,
+                 const char *why, bool *was, struct weir_error *err)
+{
+    struct wr_queue *q;
+    enum weir_err rc = wr_client_queue(c, queue, &q, err);
+
+    if (rc != WEIR_OK)
+        return rc;
+    return wr_store_pause(c->store, q, who ? who : login_name(), why, was, err);
+}
+
+enum weir_err
+weir_queue_resume(struct weir_client *c, const char *queue, bool *was,
+                  struct weir_error *err)
+{
+    struct wr_queue *q;
+    enum weir_err rc = wr_client_queue(c, queue, &q, err);
+
+    if (rc != WEIR_OK)
+        return rc;
+    return wr_store_resume(c->store, q, was, err);
+}
+
+enum weir_err
+weir_queue_purge(struct weir_client *c, const char *queue, const char *state,
+                 size_t limit, size_t *moved, struct weir_error *err)
+{
+    enum wr_cancelled words[WR_BATCH_MAX];
+    struct wr_span ids[WR_BATCH_MAX];
+    struct wr_reply *reply;
+    struct wr_queue *q;
+    size_t n = 0;
+    enum weir_err rc = wr_client_queue(c, queue, &q, err);
+
+    *moved = 0;
+    if (rc != WEIR_OK)
+        return rc;
+    if (strcmp(state, "ready") != 0 && strcmp(state, "delayed") != 0)
+        return wr_fail(err, WEIR_E_ARG, 0,
+                       "state %.20s: only ready and delayed jobs wait", state);
+    limit = limit < WR_BATCH_MAX ? limit : WR_BATCH_MAX;
+    /* Places of jobs that were cancelled before are walked over. */
+    for (size_t offset = 0, looked = 1; n == 0 && looked > 0; offset += looked) {
+        rc = wr_store_browse(c->store, q, state, offset, limit, &reply, err);
+        if (rc != WEIR_OK)
+            return rc;
+        looked = (size_t)wr_reply_int(wr_reply_at(reply, 1));
+        for (size_t i = 2; i + 4 < wr_reply_len(reply); i += 5)
+            ids[n++] = wr_reply_span(wr_reply_at(reply, i));
+        if (n > 0) {
+            rc = wr_store_cancel(c->store, q, ids, n, words, err);
+            for (size_t i = 0; rc == WEIR_OK && i < n; i++)
+                *moved += words[i] == WR_CANCEL_READY || words[i] == WR_CANCEL_DELAYED;
+        }
+        wr_reply_free(reply);
+    }
+    return rc;
+}
+
+static int
+compare_names(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+enum weir_err
+weir_queue_list(struct weir_client *c, weir_queue_fn each, void *context,
+                struct weir_error *err)
+{
+    struct wr_reply *reply;
+    enum weir_err rc = wr_store_registry(c->store, &reply, err);
+    size_t n = 0;
+    char **names;
+
+    if (rc != WEIR_OK)
+        return rc;
+    names = calloc(wr_reply_len(reply) + 1, sizeof(*names));
+    for (size_t i = 1; names && i < wr_reply_len(reply); i++) {
+        struct wr_span name = wr_reply_span(wr_reply_at(reply, i));
+
+        names[n] = strndup(name.ptr, name.len);
+        n += names[n] != NULL;
+    }
+    wr_reply_free(reply);
+    if (!names)
+        return wr_fail(err, WEIR_E_NO_MEMORY, 0, "queue list");
+    qsort(names, n, sizeof(names[0]), compare_names);
+    for (size_t i = 0, go_on = 1; i < n; i++) {
+        if (go_on)
+            go_on = each(names[i], context);
+        free(names[i]);
+    }
+    free(names);
+    return WEIR_OK;
+}
+
+enum weir_err
+weir_queue_audit(struct weir_client *c, const char *queue, struct weir_audit *out,
+                 struct weir_error *err)
+{
+    struct wr_reply *reply;
+    struct wr_queue *q;
+    enum weir_err rc = wr_client_queue(c, queue, &q, err);
+
+    if (rc == WEIR_OK)
+        rc = wr_store_audit(c->store, q, &reply, err);
+    if (rc != WEIR_OK)
+        return rc;
+    rc = wr_audit_read(reply, out, err);
+    wr_reply_free(reply);
+    return rc;
+}
+
+bool
+weir_audit_is_good(const struct weir_audit *a)
+{
+    return a->gap == 0 && a->gap_processing == 0 && a->gap_ready == 0 &&
+           a->gap_delayed == 0 && a->gap_dead == 0 && a->gap_kept == 0 &&
+           a->gap_bodies == 0;
+}
+
+enum weir_err
+weir_queue_audit_deep(struct weir_client *c, const char *queue, weir_finding_fn each,
+                      void *context, size_t *findings, struct weir_error *err)
+{
+    struct wr_queue *q;
+    enum weir_err rc = wr_client_queue(c, queue, &q, err);
+
+    if (rc != WEIR_OK)
+        return rc;
+    return wr_audit_deep(c->store, q, each, context, findings, err);
+}

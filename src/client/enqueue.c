@@ -1,0 +1,424 @@
+/*
+ * Enqueue: checks each job, writes its record, sends batches under a channel.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/id.h"
+#include "base/text.h"
+#include "client/client_internal.h"
+#include "model/codec.h"
+#include "model/retry.h"
+
+#define META_MAX 64
+
+/* A job made ready to be sent. The spans of `item` point into it and into the job. */
+struct prepared {
+    struct weir_job_id id;
+    struct wr_buf head, tail, meta, unique;
+    char due[32];
+    struct wr_admit item;
+};
+
+static void
+prepared_fini(struct prepared *p)
+{
+    wr_buf_fini(&p->head);
+    wr_buf_fini(&p->tail);
+    wr_buf_fini(&p->meta);
+    wr_buf_fini(&p->unique);
+}
+
+/* Jobs of an older program are shorter; what it does not know is 0. */
+static struct weir_job
+known_job(const struct weir_job *given)
+{
+    struct weir_job job = {0};
+
+    memcpy(&job, given,
+           given->struct_size < sizeof(job) ? given->struct_size : sizeof(job));
+    return job;
+}
+
+static enum weir_err
+check_numbers(const struct weir_job *job, struct weir_error *err)
+{
+    /* clang-format off */
+    const struct {
+        const char *name;
+        int64_t value, max;
+    } rows[] = {
+        {"delay", job->delay_ms, WR_TIME_MAX_MS},
+        {"at", job->at_ms, WR_TIME_MAX_MS},
+        {"max_retry", job->max_retry, 1000000},
+        {"max_deliveries", job->max_deliveries, 1000000},
+        {"timeout", job->timeout_ms, WR_TIME_MAX_MS},
+        {"kill_after", job->kill_after_ms, 86400000},
+        {"keep_result", job->keep_result_ms, WR_TIME_MAX_MS},
+        {"expires", job->expires_ms, WR_TIME_MAX_MS},
+        {"unique_window", job->unique_window_ms, WR_TIME_MAX_MS},
+    };
+    /* clang-format on */
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        if (rows[i].value < 0)
+            return wr_fail(err, WEIR_E_ARG, 0, "%s: negative", rows[i].name);
+        if (rows[i].value > rows[i].max)
+            return wr_fail(err, WEIR_E_ARG, 0, "%s: more than %lld", rows[i].name,
+                           (long long)rows[i].max);
+    }
+    if (job->delay_ms > 0 && job->at_ms > 0)
+        return wr_fail(err, WEIR_E_ARG, 0, "delay and at: give one of them");
+    return WEIR_OK;
+}
+
+static enum weir_err
+check_words(const struct weir_job *job, struct weir_error *err)
+{
+    struct wr_backoff backoff;
+
+    if (!job->type || !wr_text_is_type(wr_span_str(job->type)))
+        return wr_fail(err, WEIR_E_ARG, 0, "type: 1 to 128 bytes, no control characters");
+    if (job->id && !wr_text_is_job_id(wr_span_str(job->id)))
+        return wr_fail(err, WEIR_E_ARG, 0,
+                       "job id: 1 to 255 bytes, no control characters");
+    if (!job->payload && job->payload_len > 0)
+        return wr_fail(err, WEIR_E_ARG, 0, "payload: NULL with a length");
+    if (!wr_backoff_parse(job->backoff, &backoff))
+        return wr_fail(err, WEIR_E_ARG, 0,
+                       "backoff %s: not exp:2s,1h, fixed:10s, linear:60s or list:0s,60s",
+                       job->backoff);
+    if (job->unique && (*job->unique == '\0' || strlen(job->unique) > 255))
+        return wr_fail(err, WEIR_E_ARG, 0, "unique key: 1 to 255 bytes");
+    if (job->meta_count > META_MAX || (job->meta_count > 0 && !job->meta))
+        return wr_fail(err, WEIR_E_ARG, 0, "meta: at most %d fields", META_MAX);
+    return WEIR_OK;
+}
+
+static enum weir_err
+write_meta(const struct weir_job *job, struct wr_buf *out, struct weir_error *err)
+{
+    for (size_t i = 0; i < job->meta_count; i++) {
+        const struct weir_meta *m = &job->meta[i];
+
+        if (!m->name || *m->name == '\0' || !m->value)
+            return wr_fail(err, WEIR_E_ARG, 0, "meta: a field without name or value");
+        if (i > 0)
+            wr_buf_add_str(out, " ");
+        wr_buf_add_str(out, "meta.");
+        wr_text_word_encode(out, wr_span_str(m->name));
+        wr_buf_add_str(out, "=");
+        wr_text_word_encode(out, wr_span_str(m->value));
+    }
+    return WEIR_OK;
+}
+
+static enum weir_err
+write_record(const struct weir_job *job, struct prepared *p, struct weir_error *err)
+{
+    struct wr_record r = {
+        .type = wr_span_str(job->type),
+        .max_retry = job->max_retry,
+        .max_deliveries = job->max_deliveries,
+        .timeout_ms = job->timeout_ms,
+        .kill_after_ms = job->kill_after_ms,
+        .keep_ms = job->keep_result_ms,
+        .expires_ms = job->expires_ms,
+        .backoff = wr_span_str(job->backoff ? job->backoff : ""),
+        .unique = wr_span_str(job->unique ? job->unique : ""),
+        .payload = {job->payload ? job->payload : "", job->payload_len},
+    };
+    enum weir_err rc = write_meta(job, &p->meta, err);
+
+    if (rc != WEIR_OK)
+        return rc;
+    r.meta = wr_buf_span(&p->meta);
+    if (!wr_record_write(&r, &p->head, &p->tail))
+        return p->head.failed || p->tail.failed
+                   ? wr_fail(err, WEIR_E_NO_MEMORY, 0, "enqueue")
+                   : wr_fail(err, WEIR_E_ARG, 0,
+                             "type, options and meta: more than %d bytes", WR_HEADER_MAX);
+    return WEIR_OK;
+}
+
+static enum weir_err
+prepare(const struct weir_job *given, struct prepared *p, struct weir_error *err)
+{
+    struct weir_job job = known_job(given);
+    enum weir_err rc = check_words(&job, err);
+
+    if (rc == WEIR_OK)
+        rc = check_numbers(&job, err);
+    if (rc == WEIR_OK)
+        rc = write_record(&job, p, err);
+    if (rc != WEIR_OK)
+        return rc;
+    if (job.id)
+        snprintf(p->id.str, sizeof(p->id.str), "%s", job.id);
+    else
+        wr_id_make(p->id.str);
+    if (job.unique) {
+        wr_buf_addf(&p->unique, "%lld ", (long long)job.unique_window_ms);
+        wr_text_word_encode(&p->unique, wr_span_str(job.unique));
+    }
+    if (job.delay_ms > 0)
+        snprintf(p->due, sizeof(p->due), "+%lld", (long long)job.delay_ms);
+    else if (job.at_ms > 0)
+        snprintf(p->due, sizeof(p->due), "@%lld", (long long)job.at_ms);
+    p->item = (struct wr_admit){
+        .id = wr_span_str(p->id.str),
+        .head = wr_buf_span(&p->head),
+        .tail = wr_buf_span(&p->tail),
+        .unique = wr_buf_span(&p->unique),
+        .due = wr_span_str(p->due),
+    };
+    return WEIR_OK;
+}
+
+/* ---- call slots ---- */
+
+static struct wr_call_slot *
+take_slot(struct weir_client *c, struct wr_queue *queue)
+{
+    struct wr_call_slot **link, *slot = NULL;
+
+    pthread_mutex_lock(&c->mu);
+    if (c->owner != getpid()) { /* after fork: these channels are the parent's */
+        for (slot = c->slots; slot; slot = slot->next)
+            wr_channel_renew(&slot->channel);
+        c->owner = getpid();
+    }
+    for (link = &c->slots; *link && (*link)->queue != queue; link = &(*link)->next)
+        continue;
+    slot = *link;
+    if (slot)
+        *link = slot->next;
+    pthread_mutex_unlock(&c->mu);
+    if (!slot && (slot = calloc(1, sizeof(*slot))) != NULL) {
+        slot->queue = queue;
+        wr_channel_renew(&slot->channel);
+    }
+    return slot;
+}
+
+static void
+give_slot(struct weir_client *c, struct wr_call_slot *slot)
+{
+    pthread_mutex_lock(&c->mu);
+    slot->next = c->slots;
+    c->slots = slot;
+    pthread_mutex_unlock(&c->mu);
+}
+
+/* ---- sending ---- */
+
+static enum weir_err
+read_answer(const struct wr_admitted *a, struct weir_enqueued *out,
+            struct weir_error *err)
+{
+    snprintf(out->detail, sizeof(out->detail), "%s", a->detail);
+    switch (a->word) {
+    case WR_ADMIT_STORED:
+        return out->code = WEIR_OK;
+    case WR_ADMIT_EXISTS:
+        out->existed = true;
+        return out->code = WEIR_OK;
+    case WR_ADMIT_OTHER:
+        return out->code = wr_fail(err, WEIR_E_EXISTS, 0,
+                                   "job %.100s exists with another record, and is %.20s",
+                                   out->id.str, a->detail);
+    case WR_ADMIT_UNIQUE:
+        return out->code = wr_fail(err, WEIR_E_UNIQUE, 0,
+                                   "its unique key is held by %.200s", a->detail);
+    case WR_ADMIT_BIG:
+        return out->code = wr_fail(err, WEIR_E_TOO_BIG, 0,
+                                   "payload over the queue's limit of %.30s bytes",
+                                   a->detail);
+    }
+    return out->code = wr_fail(err, WEIR_E_BUG, 0, "enqueue: an answer without a case");
+}
+
+/* One call; out[] has one entry per item. */
+static enum weir_err
+send_batch(struct weir_client *c, struct wr_queue *queue, const struct wr_admit *items,
+           size_t n, struct weir_enqueued *const *out, struct weir_error *err)
+{
+    struct wr_admitted *answers = calloc(n, sizeof(*answers));
+    struct wr_call_slot *slot = answers ? take_slot(c, queue) : NULL;
+    enum weir_err rc, first = WEIR_OK;
+
+    if (!slot) {
+        free(answers);
+        return wr_fail(err, WEIR_E_NO_MEMORY, 0, "enqueue");
+    }
+    rc = wr_store_enqueue(c->store, queue, &slot->channel, items, n, answers, NULL, err);
+    give_slot(c, slot);
+    for (size_t i = 0; i < n; i++) {
+        if (rc != WEIR_OK)
+            out[i]->code = rc;
+        else {
+            enum weir_err one = read_answer(&answers[i], out[i],
+                                            first == WEIR_OK ? err : NULL);
+
+            if (first == WEIR_OK)
+                first = one;
+        }
+    }
+    free(answers);
+    return rc != WEIR_OK ? rc : first;
+}
+
+static enum weir_err
+replace_or_send(struct weir_client *c, struct wr_queue *queue, struct prepared *p,
+                struct weir_enqueued *out, struct weir_error *err)
+{
+    /* Absent now and taken a moment later: look again, a few times. */
+    for (int tries = 0; tries < 3; tries++) {
+        enum weir_err rc = wr_store_replace(c->store, queue, &p->item, err);
+
+        if (rc == WEIR_E_NO_JOB)
+            rc = send_batch(c, queue, &p->item, 1, &out, err);
+        if (rc != WEIR_E_EXISTS)
+            return out->code = rc;
+    }
+    return out->code;
+}
+
+enum weir_err
+weir_job_enqueue(struct weir_client *c, const struct weir_job *job,
+                 struct weir_enqueued *out, struct weir_error *err)
+{
+    struct weir_enqueued answer = {0}, *to = out ? out : &answer;
+    struct prepared p = {0};
+    struct wr_queue *queue;
+    enum weir_err rc = wr_client_queue(c, job->queue, &queue, err);
+
+    *to = (struct weir_enqueued){0};
+    if (rc == WEIR_OK)
+        rc = prepare(job, &p, err);
+    if (rc == WEIR_OK) {
+        to->id = p.id;
+        rc = job->replace ? replace_or_send(c, queue, &p, to, err)
+                          : send_batch(c, queue, &p.item, 1, &to, err);
+    }
+    to->code = rc;
+    prepared_fini(&p);
+    return rc;
+}
+
+/* ---- many ---- */
+
+/* Consecutive jobs of one queue, up to a batch's bounds. */
+struct batch {
+    struct wr_queue *queue;
+    struct wr_admit items[WR_BATCH_MAX];
+    struct weir_enqueued *out[WR_BATCH_MAX];
+    struct prepared jobs[WR_BATCH_MAX];
+    size_t n, bytes;
+};
+
+/* A failure of this kind says that the next call would fail as well. */
+static bool
+ends_all(enum weir_err rc)
+{
+    enum weir_err_kind kind = weir_err_kind_of(rc);
+
+    return kind == WEIR_KIND_BUSY || kind == WEIR_KIND_UNKNOWN ||
+           kind == WEIR_KIND_BROKEN;
+}
+
+static enum weir_err
+flush(struct weir_client *c, struct batch *b, struct weir_error *err)
+{
+    enum weir_err rc = WEIR_OK;
+
+    if (b->n > 0)
+        rc = send_batch(c, b->queue, b->items, b->n, b->out, err);
+    for (size_t i = 0; i < b->n; i++)
+        prepared_fini(&b->jobs[i]);
+    b->n = b->bytes = 0;
+    return rc;
+}
+
+static void
+keep_first(enum weir_err rc, const struct weir_error *one, enum weir_err *first,
+           struct weir_error *err)
+{
+    if (rc == WEIR_OK || *first != WEIR_OK)
+        return;
+    *first = rc;
+    if (err)
+        *err = *one;
+}
+
+/* Adds one job to the batch, sending what is there when it does not fit. */
+static enum weir_err
+add_job(struct weir_client *c, struct batch *b, const struct weir_job *job,
+        struct weir_enqueued *out, struct weir_error *err)
+{
+    struct wr_queue *queue;
+    struct prepared *p;
+    enum weir_err rc = wr_client_queue(c, job->queue, &queue, err), sent = WEIR_OK;
+
+    *out = (struct weir_enqueued){0};
+    if (rc == WEIR_OK && job->replace) {
+        sent = flush(c, b, err);
+        if (ends_all(sent))
+            return out->code = sent;
+        rc = weir_job_enqueue(c, job, out, err);
+        return rc != WEIR_OK ? rc : sent;
+    }
+    if (rc != WEIR_OK)
+        return out->code = rc;
+    if (b->n == WR_BATCH_MAX ||
+        (b->n > 0 && (b->queue != queue || b->bytes > WR_BATCH_BYTES)))
+        sent = flush(c, b, err);
+    if (ends_all(sent))
+        return out->code = sent;
+    p = &b->jobs[b->n];
+    *p = (struct prepared){0};
+    rc = prepare(job, p, err);
+    if (rc != WEIR_OK) {
+        prepared_fini(p);
+        out->code = rc;
+        return sent != WEIR_OK ? sent : rc;
+    }
+    out->id = p->id;
+    b->queue = queue;
+    b->items[b->n] = p->item;
+    b->out[b->n] = out;
+    b->bytes += p->tail.len;
+    b->n++;
+    return sent;
+}
+
+enum weir_err
+weir_job_enqueue_many(struct weir_client *c, const struct weir_job *jobs, size_t n,
+                      struct weir_enqueued *out, struct weir_error *err)
+{
+    struct batch *b = calloc(1, sizeof(*b));
+    enum weir_err rc = WEIR_OK, first = WEIR_OK;
+    struct weir_error one = {0};
+    size_t i = 0;
+
+    if (!b)
+        return wr_fail(err, WEIR_E_NO_MEMORY, 0, "enqueue");
+    for (; i < n && !ends_all(rc); i++) {
+        const struct weir_job *job = (const struct weir_job *)((const char *)jobs +
+                                                               i * jobs[0].struct_size);
+
+        rc = add_job(c, b, job, &out[i], &one);
+        keep_first(rc, &one, &first, err);
+    }
+    if (!ends_all(rc)) {
+        rc = flush(c, b, &one);
+        keep_first(rc, &one, &first, err);
+    }
+    for (; i < n; i++)
+        out[i] = (struct weir_enqueued){.code = WEIR_E_CONNECT};
+    free(b);
+    return first;
+}

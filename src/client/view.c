@@ -1,0 +1,334 @@
+/* What is known of jobs: inspect, wait, list. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "client/client_internal.h"
+#include "model/codec.h"
+
+#define VIEW_BYTES_MAX (64 * 1024 * 1024)
+#define PAGE 200
+
+struct weir_job_view {
+    struct wr_reply *reply; /* NULL in lists: the list owns it */
+    char id[256], queue[132], type[132], state[16];
+    struct wr_record record;
+    struct wr_job_state job_state;
+    struct wr_span result;
+    char *errors, *progress, *meta_value;
+    struct weir_job_numbers numbers;
+};
+
+void
+weir_job_view_free(struct weir_job_view *v)
+{
+    if (!v)
+        return;
+    wr_record_fini(&v->record);
+    wr_reply_free(v->reply);
+    free(v->errors);
+    free(v->progress);
+    free(v->meta_value);
+    free(v);
+}
+
+static void
+copy_text(char *out, size_t cap, struct wr_span s)
+{
+    size_t len = s.len < cap ? s.len : cap - 1;
+
+    memcpy(out, s.ptr, len);
+    out[len] = '\0';
+}
+
+static void
+fill_numbers(struct weir_job_view *v, int64_t now, int64_t score)
+{
+    const struct wr_job_state *s = &v->job_state;
+    bool done = strcmp(v->state, "done") == 0;
+
+    v->numbers = (struct weir_job_numbers){
+        .now = now,
+        .enqueued_at = v->record.enqueued_at_ms,
+        .started_at = s->started_at_ms,
+        .due_at = strcmp(v->state, "delayed") == 0 ? score : 0,
+        .lease_until = strcmp(v->state, "processing") == 0 ? score : 0,
+        .finished_at = done                            ? score - s->keep_ms
+                       : strcmp(v->state, "dead") == 0 ? score
+                                                       : 0,
+        .deliveries = s->deliveries,
+        .attempts = s->attempts,
+        .lost = s->lost,
+        .interrupted = s->interrupted,
+        .snoozes = s->snoozes,
+        .max_retry = v->record.max_retry,
+        .max_deliveries = v->record.max_deliveries,
+        .timeout_ms = v->record.timeout_ms,
+        .keep_result_ms = v->record.keep_ms,
+    };
+}
+
+struct raw {
+    struct wr_span id, place, record, state, result, errors;
+    int64_t now, score;
+};
+
+static struct weir_job_view *
+view_new(const char *queue, const struct raw *raw)
+{
+    struct weir_job_view *v = calloc(1, sizeof(*v));
+    int version;
+
+    if (!v)
+        return NULL;
+    copy_text(v->id, sizeof(v->id), raw->id);
+    copy_text(v->queue, sizeof(v->queue), wr_span_str(queue));
+    copy_text(v->state, sizeof(v->state), raw->place);
+    if (wr_record_read(raw->record, &v->record, &version))
+        copy_text(v->type, sizeof(v->type), v->record.type);
+    if (raw->state.len > 0 && wr_job_state_read(raw->state, &v->job_state))
+        v->progress = strndup(v->job_state.progress.ptr, v->job_state.progress.len);
+    v->errors = strndup(raw->errors.ptr ? raw->errors.ptr : "", raw->errors.len);
+    v->result = raw->result;
+    fill_numbers(v, raw->now, raw->score);
+    if (!v->errors) {
+        weir_job_view_free(v);
+        return NULL;
+    }
+    return v;
+}
+
+static enum weir_err
+inspect(struct weir_client *c, struct wr_queue *queue, const char *id,
+        struct weir_job_view **out, struct weir_error *err)
+{
+    struct wr_reply *reply;
+    enum weir_err rc = wr_store_inspect(c->store, queue, wr_span_str(id), VIEW_BYTES_MAX,
+                                        &reply, err);
+    struct raw raw;
+
+    if (rc != WEIR_OK)
+        return rc;
+    raw = (struct raw){
+        .id = wr_span_str(id),
+        .now = wr_reply_int(wr_reply_at(reply, 1)),
+        .place = wr_reply_span(wr_reply_at(reply, 2)),
+        .score = wr_reply_int(wr_reply_at(reply, 3)),
+        .record = wr_reply_span(wr_reply_at(reply, 4)),
+        .state = wr_reply_span(wr_reply_at(reply, 6)),
+        .result = wr_reply_span(wr_reply_at(reply, 7)),
+        .errors = wr_reply_span(wr_reply_at(reply, 9)),
+    };
+    *out = view_new(wr_queue_name(queue), &raw);
+    if (!*out) {
+        wr_reply_free(reply);
+        return wr_fail(err, WEIR_E_NO_MEMORY, 0, "inspect");
+    }
+    (*out)->reply = reply;
+    return WEIR_OK;
+}
+
+enum weir_err
+weir_job_inspect(struct weir_client *c, const char *queue, const char *id,
+                 struct weir_job_view **out, struct weir_error *err)
+{
+    struct wr_queue *found;
+    enum weir_err rc = wr_client_find(c, queue, id, &found, err);
+
+    *out = NULL;
+    if (rc != WEIR_OK)
+        return rc;
+    return inspect(c, found, id, out, err);
+}
+
+/* Looks often at first, then four times a second: the answer of a short job comes soon
+ * and a long one costs little. */
+enum weir_err
+weir_result_wait(struct weir_client *c, const char *queue, const char *id,
+                 int64_t timeout_ms, struct weir_job_view **out, struct weir_error *err)
+{
+    int64_t deadline = wr_clock_ms() + timeout_ms, nap = 2;
+    struct wr_queue *found;
+    enum weir_err rc = wr_client_find(c, queue, id, &found, err);
+
+    *out = NULL;
+    if (rc != WEIR_OK)
+        return rc;
+    for (;;) {
+        struct timespec t;
+
+        rc = inspect(c, found, id, out, err);
+        if (rc != WEIR_OK)
+            return rc;
+        if (strcmp((*out)->state, "done") == 0)
+            return WEIR_OK;
+        if (strcmp((*out)->state, "dead") == 0)
+            return wr_fail(err, WEIR_E_JOB_FAILED, 0, "job %.100s is dead", id);
+        if (wr_clock_ms() >= deadline)
+            return wr_fail(err, WEIR_E_TIMEOUT, 0, "job %.100s is still %s", id,
+                           (*out)->state);
+        weir_job_view_free(*out);
+        *out = NULL;
+        t = (struct timespec){.tv_sec = nap / 1000, .tv_nsec = nap % 1000 * 1000000};
+        nanosleep(&t, NULL);
+        nap = nap * 3 / 2 < 250 ? nap * 3 / 2 + 1 : 250;
+    }
+}
+
+const char *
+weir_job_view_id(const struct weir_job_view *v)
+{
+    return v->id;
+}
+
+const char *
+weir_job_view_queue(const struct weir_job_view *v)
+{
+    return v->queue;
+}
+
+const char *
+weir_job_view_type(const struct weir_job_view *v)
+{
+    return v->type;
+}
+
+const char *
+weir_job_view_state(const struct weir_job_view *v)
+{
+    return v->state;
+}
+
+const char *
+weir_job_view_worker(const struct weir_job_view *v)
+{
+    return strcmp(v->job_state.worker, "-") == 0 ? "" : v->job_state.worker;
+}
+
+const char *
+weir_job_view_errors(const struct weir_job_view *v)
+{
+    return v->errors;
+}
+
+const char *
+weir_job_view_progress(const struct weir_job_view *v)
+{
+    return v->progress ? v->progress : "";
+}
+
+const char *
+weir_job_view_meta(const struct weir_job_view *v, const char *name)
+{
+    struct weir_job_view *changeable = (struct weir_job_view *)(uintptr_t)v;
+    struct wr_buf wanted = {0}, value = {0};
+    const char *at = v->record.meta.ptr, *end = at + v->record.meta.len;
+
+    free(v->meta_value);
+    changeable->meta_value = NULL;
+    wr_buf_add_str(&wanted, "meta.");
+    wr_text_word_encode(&wanted, wr_span_str(name));
+    wr_buf_add_str(&wanted, "=");
+    while (v->record.meta.len > 0 && at < end) {
+        const char *stop = memchr(at, ' ', (size_t)(end - at));
+        size_t len = (size_t)((stop ? stop : end) - at);
+
+        if (len >= wanted.len && memcmp(at, wanted.ptr, wanted.len) == 0 &&
+            wr_text_word_decode(&value,
+                                (struct wr_span){at + wanted.len, len - wanted.len}))
+            changeable->meta_value = strndup(wr_buf_span(&value).ptr, value.len);
+        at += len + 1;
+    }
+    wr_buf_fini(&wanted);
+    wr_buf_fini(&value);
+    return v->meta_value;
+}
+
+const void *
+weir_job_view_payload(const struct weir_job_view *v, size_t *len)
+{
+    *len = v->record.payload.len;
+    return v->record.payload.ptr ? v->record.payload.ptr : "";
+}
+
+const void *
+weir_job_view_result(const struct weir_job_view *v, size_t *len)
+{
+    *len = v->result.len;
+    return v->result.ptr ? v->result.ptr : "";
+}
+
+bool
+weir_job_view_is_cancelled(const struct weir_job_view *v)
+{
+    return v->job_state.cancelled;
+}
+
+void
+weir_job_view_numbers(const struct weir_job_view *v, struct weir_job_numbers *out)
+{
+    *out = v->numbers;
+}
+
+/* Rows are id, score, record, state, errors from element 2 on. *shown counts on. */
+static enum weir_err
+show_page(const char *queue, const char *state, const struct wr_reply *reply,
+          size_t limit, size_t *shown, weir_job_fn each, void *context, bool *go_on,
+          struct weir_error *err)
+{
+    for (size_t i = 2; i + 4 < wr_reply_len(reply) && *shown < limit && *go_on; i += 5) {
+        struct raw raw = {
+            .id = wr_reply_span(wr_reply_at(reply, i)),
+            .score = wr_reply_int(wr_reply_at(reply, i + 1)),
+            .record = wr_reply_span(wr_reply_at(reply, i + 2)),
+            .state = wr_reply_span(wr_reply_at(reply, i + 3)),
+            .errors = wr_reply_span(wr_reply_at(reply, i + 4)),
+            .place = wr_span_str(state),
+            .now = wr_clock_wall_ms(),
+        };
+        struct weir_job_view *v = view_new(queue, &raw);
+
+        if (!v)
+            return wr_fail(err, WEIR_E_NO_MEMORY, 0, "list");
+        *go_on = each(v, context);
+        weir_job_view_free(v);
+        (*shown)++;
+    }
+    return WEIR_OK;
+}
+
+enum weir_err
+weir_job_list(struct weir_client *c, const char *queue, const char *state, size_t limit,
+              weir_job_fn each, void *context, struct weir_error *err)
+{
+    static const char *const states[] = {"ready", "delayed", "processing", "dead",
+                                         "done"};
+    struct wr_queue *q;
+    enum weir_err rc = wr_client_queue(c, queue, &q, err);
+    size_t offset = 0, shown = 0, looked = 1;
+    bool go_on = true, known = false;
+
+    for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++)
+        known = known || strcmp(states[i], state) == 0;
+    if (rc == WEIR_OK && !known)
+        return wr_fail(err, WEIR_E_ARG, 0,
+                       "state %.20s: not ready, delayed, processing, dead or done",
+                       state);
+    while (rc == WEIR_OK && go_on && shown < limit && looked > 0) {
+        struct wr_reply *reply;
+
+        rc = wr_store_browse(c->store, q, state, offset, PAGE, &reply, err);
+        if (rc != WEIR_OK)
+            return rc;
+        looked = (size_t)wr_reply_int(wr_reply_at(reply, 1));
+        offset += looked;
+        rc = show_page(wr_queue_name(q), state, reply, limit, &shown, each, context,
+                       &go_on, err);
+        wr_reply_free(reply);
+    }
+    return rc;
+}
