@@ -5,6 +5,7 @@
 --- @include due
 --- @include wake
 --- @include touch
+--- @include places
 
 local PAYLOAD_MAX = 1048576
 
@@ -85,6 +86,7 @@ local function admit_decide(k, argv, first, words, has_due, max_bytes, now, late
     ids[#ids + 1] = argv[i]
   end
   local known = redis.call('HMGET', k.jobs, unpack(ids))
+  local placed = bodies_missing(k) and places_of(k, ids) or {}
   for i = 1, #ids do
     local at = first + (i - 1) * words
     local id, head, tail, spec = argv[at], argv[at + 1], argv[at + 2], argv[at + 3]
@@ -93,6 +95,8 @@ local function admit_decide(k, argv, first, words, has_due, max_bytes, now, late
     if record then
       word = same_record(record, head, tail) and 'EXISTS' or 'OTHER'
       detail = known[i] and place_of(k, id) or 'ready'
+    elseif placed[id] then
+      word, detail = 'OTHER', placed[id]
     elseif #tail - string.find(tail, '\n', 1, true) > max_bytes then
       word, detail = 'BIG', digits(max_bytes)
     elseif spec ~= '' then

@@ -9,6 +9,7 @@
 --- @include errors
 --- @include remove
 --- @include wake
+--- @include places
 
 local SKIPS_MAX = 1000
 local DELIVERIES_MAX = '3'
@@ -27,8 +28,12 @@ local function header_options(record)
     expires and enqueued + expires
 end
 
--- A job whose body is gone: dead, counted, with a stub in place of its record.
-local function lose_body(k, id, text, now)
+-- A job whose body is gone: dead, counted, with a stub in place of its record. If its id
+-- lives again as another job, the stub gets a name of its own.
+local function lose_body(k, id, text, now, is_copy)
+  if is_copy then
+    id, text = 'lost-' .. redis.call('HINCRBY', k.stats, 'tokens', 1), false
+  end
   if text then
     unique_free(k.unique, string.match(text, '^%d+ %S+ %S+ (%S+) ') or '-', id)
   end
@@ -66,7 +71,7 @@ end
 local function reserve_choose(k, r, now)
   local want = r.free + r.ahead
   local c = {taken = {}, lost = {}, late = {}, skipped = {}, used = 0, bytes = 0, more = false}
-  local tombs = redis.call('HLEN', k.tombs)
+  local tombs, missing, chosen = redis.call('HLEN', k.tombs), bodies_missing(k), {}
   while #c.taken < want and not c.more do
     local ids = redis.call('LRANGE', k.ready, -c.used - want, -c.used - 1)
     if #ids == 0 then
@@ -74,35 +79,42 @@ local function reserve_choose(k, r, now)
     end
     local marks = tombs > 0 and redis.call('HMGET', k.tombs, unpack(ids))
     local texts = redis.call('HMGET', k.state, unpack(ids))
+    local placed = missing and places_of(k, ids)
     for i = #ids, 1, -1 do
       local id, text = ids[i], texts[i]
       if #c.taken == want then
         break
       end
-      if marks and marks[i] then
+      if marks and marks[i] and not chosen[id] then
         if #c.skipped == SKIPS_MAX then
           c.more = true
           break
         end
         c.skipped[#c.skipped + 1] = id
+        chosen[id] = true
       else
         local size = redis.call('HSTRLEN', k.jobs, id)
-        if #c.taken > 0 and (c.bytes + size > r.bytes or (text and #c.taken >= r.free)) then
-          c.more = c.bytes + size > r.bytes
+        if #c.taken > 0 and c.bytes + size > r.bytes then
+          c.more = true
           return c
         end
         if text and #c.taken >= r.free then
           return c
         end
-        if size == 0 and redis.call('HEXISTS', k.jobs, id) == 0 then
+        if missing and (placed[id] or chosen[id]) then
+          c.lost[#c.lost + 1] = {id, text, true}
+        elseif size == 0 and redis.call('HEXISTS', k.jobs, id) == 0 then
           c.lost[#c.lost + 1] = {id, text}
+          chosen[id] = true
         else
           local record = redis.call('HGET', k.jobs, id)
           local keep, key, max, expires = header_options(record)
           if expires and not text and expires <= now then
             c.late[#c.late + 1] = {id, key}
+            chosen[id] = true
           else
             c.bytes = c.bytes + size
+            chosen[id] = true
             c.taken[#c.taken + 1] = {id = id, text = text, record = record, keep = keep,
                                      key = key, max = max}
           end
@@ -168,7 +180,7 @@ local function reserve_jobs(k, r, now)
     ledger_add(k.stats, 'skipped', #c.skipped)
   end
   for _, l in ipairs(c.lost) do
-    lose_body(k, l[1], l[2], now)
+    lose_body(k, l[1], l[2], now, l[3])
   end
   ledger_add(k.stats, 'lost_body_ready', #c.lost)
   local late = {}

@@ -4,6 +4,7 @@
 -- @key ready LIST ids that wait, taken from the right
 -- @key tombs HASH ids cancelled while they stand in ready
 -- @key processing ZSET id -> end of its lease, ms
+-- @key delayed ZSET id -> due time, ms
 -- @key dead ZSET id -> time of death, ms
 -- @key kept ZSET id -> when it is forgotten, ms
 -- @key jobs HASH id -> record
@@ -46,7 +47,7 @@
 --- @include engine
 --- @include touch
 
-local k = {ready = ready, tombs = tombs, processing = processing, dead = dead, kept = kept, jobs = jobs, state = state, results = results, errors = errors, log = log, stats = stats, claims = claims, unique = unique, wake = wake, config = config, }
+local k = {delayed = delayed, ready = ready, tombs = tombs, processing = processing, dead = dead, kept = kept, jobs = jobs, state = state, results = results, errors = errors, log = log, stats = stats, claims = claims, unique = unique, wake = wake, config = config, }
 local now = clock(now_arg)
 local q = redis.call('HMGET', config, 'engine', 'paused')
 local word = engine_word(q[1], stats, jobs, ready, processing)
@@ -55,7 +56,7 @@ if word then
 end
 touch('LLEN', ready, wake)
 touch('HLEN', tombs, jobs, results, errors, log, stats, claims, unique)
-touch('ZCARD', dead, kept)
+touch('ZCARD', delayed, dead, kept)
 local reply = ack_items(k, ARGV, ITEM_FIRST, worker, now)
 local notes = #reply
 local answer, list = reserve_jobs(k, {worker = worker, call = call, free = tonumber(free),

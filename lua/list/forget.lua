@@ -56,7 +56,9 @@ end
 if #ids > 0 then
   redis.call('ZREM', kept, unpack(ids))
   remove_jobs(k, ids)
-  redis.call('HINCRBY', stats, 'kept_bytes', -freed)
+  if freed > 0 then -- Lua's -0 is no integer to Redis
+    redis.call('HINCRBY', stats, 'kept_bytes', -freed)
+  end
   ledger_add(stats, 'forgotten', #ids)
 end
 local head = redis.call('ZRANGE', kept, 0, 0, 'WITHSCORES')[2]

@@ -7,7 +7,9 @@
 -- @key ready LIST ids that wait, taken from the right
 -- @key tombs HASH ids cancelled while they stand in ready
 -- @key processing ZSET id -> end of its lease, ms
+-- @key delayed ZSET id -> due time, ms
 -- @key dead ZSET id -> time of death, ms
+-- @key kept ZSET id -> when it is forgotten, ms
 -- @key jobs HASH id -> record
 -- @key state HASH id -> what changes
 -- @key results HASH id -> result
@@ -41,7 +43,7 @@
 --- @include engine
 --- @include touch
 
-local k = {ready = ready, tombs = tombs, processing = processing, dead = dead, jobs = jobs, state = state, results = results, errors = errors, log = log, stats = stats, claims = claims, unique = unique, wake = wake, config = config, }
+local k = {delayed = delayed, kept = kept, ready = ready, tombs = tombs, processing = processing, dead = dead, jobs = jobs, state = state, results = results, errors = errors, log = log, stats = stats, claims = claims, unique = unique, wake = wake, config = config, }
 local now = clock(now_arg)
 local q = redis.call('HMGET', config, 'engine', 'paused')
 local word = engine_word(q[1], stats, jobs, ready)
@@ -50,7 +52,7 @@ if word then
 end
 touch('LLEN', wake)
 touch('HLEN', jobs, state, results, errors, log, stats, claims, unique)
-touch('ZCARD', processing, dead)
+touch('ZCARD', processing, delayed, dead, kept)
 local answer, list = reserve_jobs(k, {worker = worker, call = call, free = tonumber(free),
   ahead = tonumber(ahead), lease = tonumber(lease), bytes = tonumber(bytes),
   paused = q[2]}, now)

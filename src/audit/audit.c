@@ -85,8 +85,8 @@ check_sums(struct weir_audit *a)
     a->expired = a->expired_ready + a->expired_delayed;
     a->gap = a->enqueued - (a->ready + a->delayed + a->processing + a->dead + a->done +
                             a->cancelled + a->expired + a->purged);
-    a->gap_processing =
-        a->deliveries - (a->done + a->retried + a->buried + a->released + a->reclaimed +
+    a->gap_processing = a->deliveries -
+                        (a->done + a->retried + a->buried + a->released + a->reclaimed +
                          a->reclaimed_delayed + a->cancelled_processing + a->processing);
     a->gap_ready = a->enqueued - a->scheduled + a->promoted + a->released + a->reclaimed +
                    a->replayed -
@@ -102,7 +102,8 @@ check_sums(struct weir_audit *a)
 }
 
 enum weir_err
-wr_audit_read(const struct wr_reply *reply, struct weir_audit *out, struct weir_error *err)
+wr_audit_read(const struct wr_reply *reply, struct weir_audit *out,
+              struct weir_error *err)
 {
     size_t n = wr_reply_len(reply);
 
@@ -114,7 +115,8 @@ wr_audit_read(const struct wr_reply *reply, struct weir_audit *out, struct weir_
         const struct wr_reply *value = wr_reply_at(reply, i + 1);
 
         if (is_name(name, "config.engine"))
-            snprintf(out->engine, sizeof(out->engine), "%.*s", (int)wr_reply_span(value).len,
+            snprintf(out->engine, sizeof(out->engine), "%.*s",
+                     (int)wr_reply_span(value).len,
                      (const char *)wr_reply_span(value).ptr);
         else if (is_name(name, "config.paused"))
             take_paused(out, wr_reply_span(value));

@@ -12,8 +12,8 @@
 enum weir_err wr_audit_read(const struct wr_reply *reply, struct weir_audit *out,
                             struct weir_error *err) WEIR_MUST_CHECK;
 /* See weir_queue_audit_deep(). */
-enum weir_err wr_audit_deep(struct wr_store *store, struct wr_queue *queue,
-                            weir_finding_fn each, void *context, size_t *findings,
-                            struct weir_error *err) WEIR_MUST_CHECK;
+enum weir_err
+wr_audit_deep(struct wr_store *store, struct wr_queue *queue, weir_finding_fn each,
+              void *context, size_t *findings, struct weir_error *err) WEIR_MUST_CHECK;
 
 #endif

@@ -86,8 +86,8 @@ look_again(struct walk *w, const char *name, const struct wr_span *ids, size_t n
 {
     for (size_t i = 0; i < n && !w->stopped; i++) {
         struct wr_reply *reply;
-        enum weir_err rc =
-            wr_store_locate(w->store, w->queue, &ids[i], 1, true, &reply, err);
+        enum weir_err rc = wr_store_locate(w->store, w->queue, &ids[i], 1, true, &reply,
+                                           err);
         struct wr_span letters;
         const char *kind;
         char detail[32];
@@ -98,7 +98,8 @@ look_again(struct walk *w, const char *name, const struct wr_span *ids, size_t n
         kind = fault(letters, true);
         if (!kind && orphan_kind(name) && count_letters(letters, "J") == 0)
             kind = orphan_kind(name);
-        snprintf(detail, sizeof(detail), "%.*s", (int)letters.len, (const char *)letters.ptr);
+        snprintf(detail, sizeof(detail), "%.*s", (int)letters.len,
+                 (const char *)letters.ptr);
         if (kind)
             report(w, kind, ids[i], detail);
         wr_reply_free(reply);
@@ -184,15 +185,16 @@ check_slice(struct walk *w, const char *name, const struct wr_span *ids, size_t 
 }
 
 static enum weir_err
-walk_one(struct walk *w, const char *name, const struct id_set *ready, struct weir_error *err)
+walk_one(struct walk *w, const char *name, const struct id_set *ready,
+         struct weir_error *err)
 {
     char cursor[32] = "0";
 
     do {
         struct wr_span ids[SLICE];
         struct wr_reply *reply;
-        enum weir_err rc =
-            wr_store_walk(w->store, w->queue, name, cursor, SLICE / 2, &reply, err);
+        enum weir_err rc = wr_store_walk(w->store, w->queue, name, cursor, SLICE / 2,
+                                         &reply, err);
         size_t n = 0, total;
 
         if (rc != WEIR_OK)
@@ -223,8 +225,8 @@ read_ready(struct walk *w, struct id_set *set, struct weir_error *err)
 
     do {
         struct wr_reply *reply;
-        enum weir_err rc =
-            wr_store_walk(w->store, w->queue, "ready", cursor, 1000, &reply, err);
+        enum weir_err rc = wr_store_walk(w->store, w->queue, "ready", cursor, 1000,
+                                         &reply, err);
 
         if (rc != WEIR_OK)
             return rc;
@@ -233,7 +235,8 @@ read_ready(struct walk *w, struct id_set *set, struct weir_error *err)
                  (const char *)wr_reply_span(wr_reply_at(reply, 1)).ptr);
         for (size_t i = 2; i < wr_reply_len(reply) && rc == WEIR_OK; i++) {
             if (!set_add(set, wr_reply_span(wr_reply_at(reply, i))))
-                rc = wr_fail(err, WEIR_E_NO_MEMORY, 0, "audit: the ids of the ready list");
+                rc = wr_fail(err, WEIR_E_NO_MEMORY, 0,
+                             "audit: the ids of the ready list");
         }
         wr_reply_free(reply);
         if (rc != WEIR_OK)
@@ -273,8 +276,8 @@ walk_unique(struct walk *w, struct weir_error *err)
 
     do {
         struct wr_reply *reply;
-        enum weir_err rc =
-            wr_store_walk(w->store, w->queue, "unique", cursor, SLICE, &reply, err);
+        enum weir_err rc = wr_store_walk(w->store, w->queue, "unique", cursor, SLICE,
+                                         &reply, err);
 
         if (rc != WEIR_OK)
             return rc;
@@ -303,8 +306,8 @@ enum weir_err
 wr_audit_deep(struct wr_store *store, struct wr_queue *queue, weir_finding_fn each,
               void *context, size_t *findings, struct weir_error *err)
 {
-    static const char *const names[] = {"jobs",  "state", "processing", "delayed", "dead",
-                                        "kept",  "tombs", "results",    "errors",  "log"};
+    static const char *const names[] = {"jobs", "state", "processing", "delayed", "dead",
+                                        "kept", "tombs", "results",    "errors",  "log"};
     struct walk w = {.store = store, .queue = queue, .each = each, .context = context};
     struct id_set ready = {0};
     enum weir_err rc = read_ready(&w, &ready, err);

@@ -1,0 +1,25 @@
+--- When somebody deleted records by hand (or Redis evicted them), an id without a
+-- record may still stand somewhere, and come in again as a new job. The number of
+-- records tells at once whether that can be: only then is anything looked at.
+
+-- bodies_missing(k): are there more places than records?
+local function bodies_missing(k)
+  return redis.call('HLEN', k.jobs) ~= redis.call('LLEN', k.ready) - redis.call('HLEN', k.tombs)
+    + redis.call('ZCARD', k.processing) + redis.call('ZCARD', k.delayed)
+    + redis.call('ZCARD', k.dead) + redis.call('ZCARD', k.kept)
+end
+
+-- places_of(k, ids): id -> the set it stands in, of those that stand in one.
+local function places_of(k, ids)
+  local found = {}
+  for place, key in pairs({processing = k.processing, delayed = k.delayed, dead = k.dead,
+                           done = k.kept}) do
+    local scores = redis.call('ZMSCORE', key, unpack(ids))
+    for i = 1, #ids do
+      if scores[i] then
+        found[ids[i]] = place
+      end
+    end
+  end
+  return found
+end
