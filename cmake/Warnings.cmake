@@ -12,6 +12,11 @@ target_compile_options(weir_flags INTERFACE
   -Wswitch-enum -Wimplicit-fallthrough -Werror=implicit
   -Werror=incompatible-pointer-types -Werror=int-conversion
   -fvisibility=hidden -fno-strict-aliasing -fno-delete-null-pointer-checks)
+# Texts for people are cut to their buffers on purpose.
+check_c_compiler_flag(-Wformat-truncation=0 HAVE_FORMAT_TRUNCATION)
+if(HAVE_FORMAT_TRUNCATION)
+  target_compile_options(weir_flags INTERFACE -Wno-format-truncation)
+endif()
 option(WEIR_WERROR "warnings are errors" OFF)
 if(WEIR_WERROR)
   target_compile_options(weir_flags INTERFACE -Werror)

@@ -10,7 +10,7 @@ static const struct {
     int exit_status;
     const char *text;
 } errors[] = {
-#define X(name_, kind_, exit_, text_)                                                    \
+#define X(name_, kind_, exit_, text_) \
     [WEIR_##name_] = {#name_, WEIR_KIND_##kind_, exit_, text_},
     WEIR_ERRORS(X)
 #undef X

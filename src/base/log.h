@@ -13,7 +13,12 @@
 
 #include <weir/export.h>
 
-enum wr_log_level { WR_LOG_ERROR, WR_LOG_WARN, WR_LOG_INFO, WR_LOG_DEBUG };
+enum wr_log_level {
+    WR_LOG_ERROR,
+    WR_LOG_WARN,
+    WR_LOG_INFO,
+    WR_LOG_DEBUG
+};
 
 void wr_log_setup(enum wr_log_level level, bool json);
 void wr_log_setup_from_env(void); /* reads WEIR_LOG */

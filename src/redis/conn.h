@@ -74,9 +74,9 @@ enum weir_err wr_conn_call(struct wr_conn *conn, const struct wr_span *argv, siz
                            int64_t deadline_ms, struct wr_reply **out,
                            struct weir_error *err) WEIR_MUST_CHECK;
 /* The same for words given as C strings, NULL at the end. */
-enum weir_err wr_conn_do(struct wr_conn *conn, int64_t deadline_ms, struct wr_reply **out,
-                         struct weir_error *err, ...)
-    WEIR_MUST_CHECK __attribute__((sentinel));
+enum weir_err
+wr_conn_do(struct wr_conn *conn, int64_t deadline_ms, struct wr_reply **out,
+           struct weir_error *err, ...) WEIR_MUST_CHECK __attribute__((sentinel));
 
 /*
  * What an error reply means (the table is in conn_error.c; docs/errors.md is made

@@ -51,9 +51,9 @@ void wr_pool_free(struct wr_pool *pool);
  * E_POOL_FULL  all were in use until slot_deadline_ms
  * or whatever ops->open() reports
  */
-enum weir_err wr_pool_take(struct wr_pool *pool, int64_t slot_deadline_ms,
-                           int64_t deadline_ms, struct wr_conn **out,
-                           struct weir_error *err) WEIR_MUST_CHECK;
+enum weir_err
+wr_pool_take(struct wr_pool *pool, int64_t slot_deadline_ms, int64_t deadline_ms,
+             struct wr_conn **out, struct weir_error *err) WEIR_MUST_CHECK;
 void wr_pool_give(struct wr_pool *pool, struct wr_conn *conn, enum wr_give how);
 
 #endif

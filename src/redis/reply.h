@@ -32,6 +32,7 @@ const struct wr_reply *wr_reply_at(const struct wr_reply *reply, size_t i);
 struct wr_span wr_reply_span(const struct wr_reply *reply); /* string or error text */
 /* An integer, or a string that is a decimal integer; else 0. */
 int64_t wr_reply_int(const struct wr_reply *reply);
-bool wr_reply_is(const struct wr_reply *reply, const char *word); /* a string equal to word */
+bool
+wr_reply_is(const struct wr_reply *reply, const char *word); /* a string equal to word */
 
 #endif

@@ -23,7 +23,7 @@ struct wr_script {
     size_t body_len;
     const char *sha1; /* 40 hex digits, computed by luapack */
     size_t nkeys;
-    const unsigned char *keys; /* which ones, as enum wr_queue_key; NULL: no queue's */
+    const unsigned char *keys;   /* which ones, as enum wr_queue_key; NULL: no queue's */
     size_t nargs;                /* fixed arguments; more may follow when `repeats` */
     size_t repeats;              /* arguments per item after the fixed ones; 0: none */
     const char *const *statuses; /* the @returns words, NULL at the end */

@@ -25,18 +25,21 @@ struct wr_server_options {
     int64_t health_check_interval_ms; /* 30000 */
 };
 
-enum weir_err wr_server_new(const struct wr_server_options *options,
-                            struct wr_server **out, struct weir_error *err) WEIR_MUST_CHECK;
+enum weir_err
+wr_server_new(const struct wr_server_options *options, struct wr_server **out,
+              struct weir_error *err) WEIR_MUST_CHECK;
 void wr_server_free(struct wr_server *server); /* NULL is allowed */
 
-/* deadline_ms bounds the whole; pool_timeout_ms and connect_timeout_ms cap their parts. */
-enum weir_err wr_server_take(struct wr_server *server, int64_t deadline_ms,
-                             struct wr_conn **out, struct weir_error *err) WEIR_MUST_CHECK;
+/* deadline_ms bounds the whole; pool_timeout_ms and connect_timeout_ms cap their parts.
+ */
+enum weir_err
+wr_server_take(struct wr_server *server, int64_t deadline_ms, struct wr_conn **out,
+               struct weir_error *err) WEIR_MUST_CHECK;
 void wr_server_give(struct wr_server *server, struct wr_conn *conn);
 /* A connection outside the pool, for one that blocks for long; wr_conn_close() it. */
-enum weir_err wr_server_open(struct wr_server *server, const char *name,
-                             int64_t deadline_ms, struct wr_conn **out,
-                             struct weir_error *err) WEIR_MUST_CHECK;
+enum weir_err
+wr_server_open(struct wr_server *server, const char *name, int64_t deadline_ms,
+               struct wr_conn **out, struct weir_error *err) WEIR_MUST_CHECK;
 const struct wr_url *wr_server_url(const struct wr_server *server);
 
 #endif

@@ -9,6 +9,7 @@
 #define WR_REDIS_URL_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include <weir/error.h>
 

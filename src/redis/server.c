@@ -1,0 +1,120 @@
+#include "redis/server.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+
+struct wr_server {
+    struct wr_server_options o; /* never written after new */
+    struct wr_pool *pool;
+};
+
+static int64_t
+sooner(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+enum weir_err
+wr_server_open(struct wr_server *s, const char *name, int64_t deadline_ms,
+               struct wr_conn **out, struct weir_error *err)
+{
+    struct wr_conn_options o = {.url = &s->o.url, .name = name ? name : s->o.name};
+
+    return wr_conn_open(&o, sooner(deadline_ms, wr_clock_ms() + s->o.connect_timeout_ms),
+                        out, err);
+}
+
+static enum weir_err
+pool_open(void *ctx, int64_t deadline_ms, struct wr_conn **out, struct weir_error *err)
+{
+    return wr_server_open(ctx, NULL, deadline_ms, out, err);
+}
+
+static bool
+pool_is_healthy(void *ctx, struct wr_conn *conn, int64_t deadline_ms)
+{
+    struct wr_server *s = ctx;
+    struct wr_reply *reply;
+    bool ok;
+
+    /* An idle connection has nothing to say: a reply, or the end, is a bad sign. */
+    if (wr_conn_is_broken(conn) || wr_conn_has_reply(conn))
+        return false;
+    if (wr_conn_idle_ms(conn) < s->o.health_check_interval_ms)
+        return true;
+    ok = wr_conn_do(conn, deadline_ms, &reply, NULL, "PING", (char *)NULL) == WEIR_OK;
+    wr_reply_free(reply);
+    return ok;
+}
+
+static const struct wr_pool_ops pool_ops = {
+    .open = pool_open,
+    .is_healthy = pool_is_healthy,
+    .owner = wr_conn_owner,
+    .close = wr_conn_close,
+    .abandon = wr_conn_abandon,
+};
+
+enum weir_err
+wr_server_new(const struct wr_server_options *options, struct wr_server **out,
+              struct weir_error *err)
+{
+    struct wr_server *s = calloc(1, sizeof(*s));
+    enum weir_err rc;
+
+    *out = NULL;
+    if (!s)
+        return wr_fail(err, WEIR_E_NO_MEMORY, 0, "server");
+    s->o = *options;
+    if (s->o.name[0] == '\0')
+        snprintf(s->o.name, sizeof(s->o.name), "weir");
+    if (s->o.max_connections == 0)
+        s->o.max_connections = 10;
+    if (s->o.pool_timeout_ms <= 0)
+        s->o.pool_timeout_ms = 5000;
+    if (s->o.connect_timeout_ms <= 0)
+        s->o.connect_timeout_ms = 5000;
+    if (s->o.health_check_interval_ms <= 0)
+        s->o.health_check_interval_ms = 30000;
+    rc = wr_pool_new(&pool_ops, s, s->o.max_connections, &s->pool);
+    if (rc != WEIR_OK) {
+        free(s);
+        return wr_fail(err, rc, 0, "a pool of connections");
+    }
+    *out = s;
+    return WEIR_OK;
+}
+
+void
+wr_server_free(struct wr_server *s)
+{
+    if (!s)
+        return;
+    wr_pool_free(s->pool);
+    wr_url_wipe(&s->o.url);
+    free(s);
+}
+
+enum weir_err
+wr_server_take(struct wr_server *s, int64_t deadline_ms, struct wr_conn **out,
+               struct weir_error *err)
+{
+    return wr_pool_take(s->pool,
+                        sooner(deadline_ms, wr_clock_ms() + s->o.pool_timeout_ms),
+                        deadline_ms, out, err);
+}
+
+void
+wr_server_give(struct wr_server *s, struct wr_conn *conn)
+{
+    wr_pool_give(s->pool, conn, wr_conn_is_broken(conn) ? WR_GIVE_BROKEN : WR_GIVE_CLEAN);
+}
+
+const struct wr_url *
+wr_server_url(const struct wr_server *s)
+{
+    return &s->o.url;
+}
