@@ -37,12 +37,13 @@ struct wr_slot {
 
 struct wr_slots {
     char worker[100]; /* the child's worker id */
-    size_t n;         /* slots, then as many again for jobs claimed ahead */
+    size_t n;         /* entries: one per job that the child can hold */
     struct wr_slot slot[];
 };
 
 /* Shared anonymous memory for n slots; NULL when out of memory. */
 struct wr_slots *wr_slots_new(size_t n);
+void wr_slots_clear(struct wr_slots *slots); /* for the next child */
 void wr_slots_free(struct wr_slots *slots);
 
 #endif

@@ -1,0 +1,398 @@
+/*
+ * The lease thread: renews what this child holds, hears of cancels, and stops jobs whose
+ * lease may soon be somebody else's. It has its own connections, so neither handlers nor
+ * the I/O thread can starve it; and it renews nothing for an I/O thread that is stuck.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "store/keys.h"
+#include "worker/worker_internal.h"
+
+#define BEAT_MS 5000
+#define WAITING_MAX_MS 2000 /* a job that waits longer for its slot is not renewed */
+#define OVERTIME_MS 5000    /* beyond timeout and kill time */
+
+struct wr_lease_thread {
+    const struct weir_worker *worker;
+    struct wr_runner *runner;
+    char me[100];
+    _Atomic int64_t *io_tick_ms;
+    _Atomic int64_t processed;
+    struct wr_server *server;
+    struct wr_store *store;
+    struct wr_conn *hints; /* blocks on the hint key */
+    bool posted;
+    int64_t hint_again_ms;
+    int stop_fd;
+    pthread_t thread;
+    int64_t started_ms, renew_at_ms, beat_at_ms;
+    bool away;
+};
+
+int64_t
+wr_lease_margin_ms(int64_t lease_ms)
+{
+    int64_t tenth = lease_ms / 10, least = lease_ms / 4 < 500 ? lease_ms / 4 : 500;
+
+    return tenth > least ? tenth : least;
+}
+
+/* A copy of what must be renewed: the runs may end meanwhile. */
+struct held {
+    struct wr_run *run;
+    struct wr_queue *queue;
+    char id[256], token[24];
+    int64_t limit_ms;
+};
+
+static int64_t
+limit_of(const struct wr_run *run)
+{
+    const struct wr_record *r = &run->d.record;
+
+    return r->timeout_ms > 0 ? r->timeout_ms + r->kill_after_ms + OVERTIME_MS : 0;
+}
+
+static bool
+must_renew(const struct wr_run *run, int64_t now)
+{
+    if (!run->in_use)
+        return false;
+    return run->phase != WR_RUN_WAITING || now - run->claimed_ms < WAITING_MAX_MS;
+}
+
+static size_t
+copy_held(struct wr_lease_thread *t, struct held **out)
+{
+    struct wr_runner *r = t->runner;
+    struct held *held = calloc(r->n, sizeof(*held));
+    int64_t now = wr_clock_ms();
+    size_t n = 0;
+
+    *out = held;
+    if (!held)
+        return 0;
+    pthread_mutex_lock(&r->mu);
+    for (size_t i = 0; i < r->n; i++) {
+        struct wr_run *run = &r->runs[i];
+
+        if (!must_renew(run, now))
+            continue;
+        held[n] = (struct held){
+            .run = run, .queue = run->queue, .limit_ms = limit_of(run)};
+        snprintf(held[n].id, sizeof(held[n].id), "%s", run->d.id);
+        snprintf(held[n].token, sizeof(held[n].token), "%s", run->d.state.token);
+        n++;
+    }
+    pthread_mutex_unlock(&r->mu);
+    return n;
+}
+
+static int
+by_queue(const void *a, const void *b)
+{
+    const struct held *x = a, *y = b;
+
+    return x->queue < y->queue ? -1 : x->queue > y->queue;
+}
+
+static void
+take_word(struct wr_lease_thread *t, const struct held *h, enum wr_extended word,
+          int64_t fence_ms)
+{
+    struct wr_run *run = h->run;
+
+    pthread_mutex_lock(&t->runner->mu);
+    if (run->in_use && strcmp(run->d.state.token, h->token) == 0) {
+        switch (word) {
+        case WR_EXTEND_OK:
+            atomic_store(&run->fence_ms, fence_ms);
+            break;
+        case WR_EXTEND_CANCEL:
+            atomic_store(&run->fence_ms, fence_ms);
+            wr_run_stop(run, WR_STOP_CANCELLED);
+            break;
+        case WR_EXTEND_TIMEOUT:
+            wr_run_stop(run, WR_STOP_TIMEOUT);
+            break;
+        case WR_EXTEND_BEFORE:
+            break; /* its answer is on its way */
+        case WR_EXTEND_STALE:
+        case WR_EXTEND_GONE:
+            if (run->phase != WR_RUN_FINISHED)
+                wr_log_warn("job %s: its lease is no longer ours, it is stopped", h->id);
+            wr_run_stop(run, WR_STOP_LOST);
+            break;
+        }
+    }
+    pthread_mutex_unlock(&t->runner->mu);
+}
+
+/* One call: the held jobs of one queue. */
+static bool
+renew_queue(struct wr_lease_thread *t, const struct held *held, size_t n)
+{
+    struct wr_holding *h = calloc(n, sizeof(*h));
+    enum wr_extended *words = calloc(n, sizeof(*words));
+    int64_t lease = t->worker->lease_ms;
+    int64_t fence = wr_clock_ms() + lease - wr_lease_margin_ms(lease);
+    struct weir_error err = {0};
+    enum weir_err rc = WEIR_E_NO_MEMORY;
+
+    for (size_t i = 0; h && i < n; i++)
+        h[i] = (struct wr_holding){.id = wr_span_str(held[i].id),
+                                   .token = wr_span_str(held[i].token),
+                                   .limit_ms = held[i].limit_ms};
+    if (h && words)
+        rc = wr_store_extend(t->store, held[0].queue, t->me, lease, h, n, words, &err);
+    for (size_t i = 0; rc == WEIR_OK && i < n; i++)
+        take_word(t, &held[i], words[i], fence);
+    if (rc != WEIR_OK && !t->away)
+        wr_log_warn("leases cannot be renewed: %s", err.text);
+    t->away = rc != WEIR_OK;
+    free(h);
+    free(words);
+    return rc == WEIR_OK;
+}
+
+static bool
+renew_all(struct wr_lease_thread *t)
+{
+    struct held *held;
+    size_t n = copy_held(t, &held);
+    bool ok = held != NULL;
+
+    if (n > 0)
+        qsort(held, n, sizeof(*held), by_queue);
+    for (size_t first = 0, end; first < n && ok; first = end) {
+        for (end = first; end < n && held[end].queue == held[first].queue &&
+                          end - first < WR_BATCH_MAX;)
+            end++;
+        ok = renew_queue(t, held + first, end - first);
+    }
+    free(held);
+    return ok;
+}
+
+/* Self-fencing: what was not renewed in time is stopped before somebody else may start
+ * it. Answers when to look again. */
+static int64_t
+fence_all(struct wr_lease_thread *t)
+{
+    struct wr_runner *r = t->runner;
+    int64_t now = wr_clock_ms(), next = now + 60000;
+
+    pthread_mutex_lock(&r->mu);
+    for (size_t i = 0; i < r->n; i++) {
+        struct wr_run *run = &r->runs[i];
+        int64_t fence = atomic_load(&run->fence_ms);
+
+        if (!run->in_use || run->phase == WR_RUN_FINISHED ||
+            atomic_load(&run->d.stop) == WR_STOP_LOST)
+            continue;
+        if (now >= fence) {
+            wr_log_warn(
+                "job %s: Redis is out of reach and its lease may lapse, it is stopped",
+                run->d.id);
+            wr_run_stop(run, WR_STOP_LOST);
+        } else if (fence < next) {
+            next = fence;
+        }
+    }
+    pthread_mutex_unlock(&r->mu);
+    return next;
+}
+
+static void
+beat(struct wr_lease_thread *t, bool leave)
+{
+    char pid[24], slots[24], busy[24], processed[24], started[24], host[64] = "";
+    struct wr_buf queues = {0};
+    size_t running;
+
+    gethostname(host, sizeof(host) - 1);
+    pthread_mutex_lock(&t->runner->mu);
+    running = t->runner->running;
+    pthread_mutex_unlock(&t->runner->mu);
+    for (char **q = t->worker->queues; q && *q; q++)
+        wr_buf_addf(&queues, "%s%s", queues.len ? "," : "", *q);
+    snprintf(pid, sizeof(pid), "%d", (int)getpid());
+    snprintf(slots, sizeof(slots), "%zu", t->runner->slots);
+    snprintf(busy, sizeof(busy), "%zu", running);
+    snprintf(processed, sizeof(processed), "%lld", (long long)t->processed);
+    snprintf(started, sizeof(started), "%lld", (long long)t->started_ms);
+    const char *fields[] = {"host",       host,
+                            "pid",        pid,
+                            "slots",      slots,
+                            "busy",       busy,
+                            "processed",  processed,
+                            "started_at", started,
+                            "queues",     queues.len ? queues.ptr : "*",
+                            NULL};
+
+    if (wr_store_beat(t->store, t->me, fields, leave, NULL) != WEIR_OK)
+        t->away = true; /* said by the renewal */
+    wr_buf_fini(&queues);
+}
+
+static void
+drop_hints(struct wr_lease_thread *t)
+{
+    wr_conn_close(t->hints);
+    t->hints = NULL;
+    t->posted = false;
+    t->hint_again_ms = wr_clock_ms() + 1000;
+}
+
+/* Blocks on the hint key in the background: a cancel is heard at once. */
+static void
+post_hint(struct wr_lease_thread *t)
+{
+    char key[WR_KEY_MAX];
+
+    if (t->posted || wr_clock_ms() < t->hint_again_ms)
+        return;
+    if (!t->hints && wr_server_open(t->server, "weir-hints", wr_clock_ms() + 1000,
+                                    &t->hints, NULL) != WEIR_OK) {
+        drop_hints(t);
+        return;
+    }
+    wr_key_hint(key, wr_store_namespace(t->store), t->me);
+    struct wr_span argv[] = {wr_span_str("BLPOP"), wr_span_str(key), wr_span_str("5")};
+    t->posted = wr_conn_send(t->hints, argv, 3, wr_clock_ms() + 1000, NULL) == WEIR_OK;
+    t->hint_again_ms = wr_clock_ms() + 8000; /* the server's own clock may stand still */
+    if (!t->posted)
+        drop_hints(t);
+}
+
+/* True if a hint came. */
+static bool
+take_hint(struct wr_lease_thread *t)
+{
+    struct wr_reply *reply;
+    bool came;
+
+    if (!t->posted)
+        return false;
+    if (!wr_conn_has_reply(t->hints)) {
+        if (wr_clock_ms() > t->hint_again_ms)
+            drop_hints(t);
+        return false;
+    }
+    t->posted = false;
+    t->hint_again_ms = 0;
+    if (wr_conn_recv(t->hints, wr_clock_ms() + 500, &reply, NULL) != WEIR_OK) {
+        drop_hints(t);
+        return false;
+    }
+    came = wr_reply_kind(reply) == WR_REPLY_ARRAY;
+    wr_reply_free(reply);
+    return came;
+}
+
+static bool
+io_is_alive(const struct wr_lease_thread *t)
+{
+    return wr_clock_ms() - atomic_load(t->io_tick_ms) < 2 * t->worker->lease_ms + 5000;
+}
+
+static void *
+lease_main(void *arg)
+{
+    struct wr_lease_thread *t = arg;
+    int64_t period = t->worker->lease_ms / 3;
+    bool hinted = false;
+
+    for (;;) {
+        int64_t now = wr_clock_ms(), next;
+        struct pollfd p[2];
+
+        if (!io_is_alive(t)) {
+            wr_log_error(
+                "the I/O thread is stuck: this child ends, its jobs go to others");
+            _exit(WR_CHILD_REPLACE);
+        }
+        if (hinted || now >= t->renew_at_ms)
+            t->renew_at_ms = wr_clock_ms() + (renew_all(t) ? period : period / 4 + 1);
+        if (now >= t->beat_at_ms) {
+            beat(t, false);
+            t->beat_at_ms = wr_clock_ms() + BEAT_MS;
+        }
+        next = fence_all(t);
+        next = t->renew_at_ms < next ? t->renew_at_ms : next;
+        next = t->beat_at_ms < next ? t->beat_at_ms : next;
+        post_hint(t);
+        p[0] = (struct pollfd){.fd = t->stop_fd, .events = POLLIN};
+        p[1] = (struct pollfd){.fd = t->posted ? wr_conn_fd(t->hints) : -1,
+                               .events = POLLIN};
+        now = wr_clock_ms();
+        poll(p, 2, next > now ? (int)(next - now) : 0);
+        if (p[0].revents)
+            return NULL;
+        hinted = take_hint(t);
+    }
+}
+
+enum weir_err
+wr_lease_start(const struct weir_worker *w, struct wr_runner *runner, const char *worker,
+               _Atomic int64_t *io_tick_ms, struct wr_lease_thread **out,
+               struct weir_error *err)
+{
+    struct wr_lease_thread *t = calloc(1, sizeof(*t));
+    int64_t timeout = w->lease_ms / 5 < 2000 ? w->lease_ms / 5 : 2000;
+    enum weir_err rc;
+
+    *out = NULL;
+    if (!t)
+        return wr_fail(err, WEIR_E_NO_MEMORY, 0, "lease thread");
+    t->worker = w;
+    t->runner = runner;
+    t->io_tick_ms = io_tick_ms;
+    t->started_ms = wr_clock_wall_ms();
+    snprintf(t->me, sizeof(t->me), "%s", worker);
+    t->stop_fd = eventfd(0, EFD_CLOEXEC);
+    rc = wr_worker_connect(w, "weir-lease", 1, timeout, &t->server, &t->store, err);
+    if (rc == WEIR_OK && pthread_create(&t->thread, NULL, lease_main, t) != 0)
+        rc = wr_fail(err, WEIR_E_NO_MEMORY, errno, "lease thread");
+    if (rc != WEIR_OK) {
+        wr_store_free(t->store);
+        wr_server_free(t->server);
+        close(t->stop_fd);
+        free(t);
+        return rc;
+    }
+    *out = t;
+    return WEIR_OK;
+}
+
+void
+wr_lease_stop(struct wr_lease_thread *t)
+{
+    if (!t)
+        return;
+    if (eventfd_write(t->stop_fd, 1) != 0)
+        return;
+    pthread_join(t->thread, NULL);
+    if (!t->away)
+        beat(t, true);
+    wr_conn_close(t->hints);
+    wr_store_free(t->store);
+    wr_server_free(t->server);
+    close(t->stop_fd);
+    free(t);
+}
+
+void
+wr_lease_set_processed(struct wr_lease_thread *t, int64_t processed)
+{
+    t->processed = processed;
+}

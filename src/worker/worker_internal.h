@@ -1,0 +1,163 @@
+/*
+ * worker/worker_internal.h - the struct behind struct weir_worker, and what a child is
+ * made of; private to worker/.
+ *
+ * Processes: supervisor.c (no threads, no Redis) forks one service child (service.c) and
+ * the worker children (child.c). Threads of a worker child: the main thread is the I/O
+ * thread (io.c), one lease thread (lease.c), one thread a slot (runner.c).
+ */
+#ifndef WR_WORKER_WORKER_INTERNAL_H
+#define WR_WORKER_WORKER_INTERNAL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <weir/worker.h>
+
+#include "redis/server.h"
+#include "store/store.h"
+#include "worker/handler.h"
+#include "worker/slots.h"
+#include "worker/spawner.h"
+
+#define WR_AHEAD_MAX 512 /* jobs a child may hold beyond its slots */
+
+/* How a child ends: its exit status. */
+enum wr_child_exit {
+    WR_CHILD_DONE = 0,    /* told to, or nothing left to do */
+    WR_CHILD_REPLACE = 3, /* a handler hangs: start another in its place */
+    WR_CHILD_STARTUP = 4, /* its startup hook failed: end the whole worker */
+    WR_CHILD_LAPSE = 5,   /* told to, but jobs could not be handed back */
+};
+
+/* Never written after weir_worker_new() and the registrations. */
+struct weir_worker {
+    char *url, *ns, *password, *pidfile;
+    char **queues; /* NULL: every registered queue */
+    size_t concurrency, processes, max_jobs;
+    int64_t lease_ms, grace_ms;
+    bool no_scheduler, drain;
+    struct wr_handler *handlers;
+    weir_startup_fn startup;
+    weir_shutdown_fn shutdown;
+    bool has_exec;
+    _Atomic int stop_pid; /* the supervisor while it runs; 0: not */
+};
+
+/* A server and a store of their own for one thread. */
+enum weir_err
+wr_worker_connect(const struct weir_worker *w, const char *name, size_t connections,
+                  int64_t command_timeout_ms, struct wr_server **server,
+                  struct wr_store **store, struct weir_error *err) WEIR_MUST_CHECK;
+
+/* ---- runner.c: claimed jobs and the threads that run them ---- */
+
+struct wr_reply;
+
+/* Jobs of one reserve share its reply; the last one frees it. I/O thread only. */
+struct wr_batch_ref {
+    struct wr_batch batch;
+    size_t refs;
+};
+
+enum wr_run_phase {
+    WR_RUN_WAITING,
+    WR_RUN_RUNNING,
+    WR_RUN_FINISHED,
+    WR_RUN_ABANDONED
+};
+
+struct wr_run {
+    struct weir_delivery d;
+    struct wr_run *next; /* in the list it stands in; guarded by mu of the runner */
+    struct wr_queue *queue;
+    struct wr_handler
+        *handler; /* NULL: none for its type, or the record cannot be read */
+    struct wr_batch_ref *ref;
+    size_t page_slot;
+    enum wr_run_phase phase;   /* guarded by mu */
+    enum weir_outcome outcome; /* valid when FINISHED */
+    int version;               /* of a record that cannot be read */
+    int64_t claimed_ms;        /* monotonic */
+    _Atomic int64_t fence_ms;  /* monotonic: renewed since, or stopped before then */
+    int64_t stopped_ms;        /* when it was told to stop; 0: not */
+    bool answered;             /* abandoned, and its answer is given */
+    bool in_use;
+};
+
+struct wr_runner {
+    pthread_mutex_t mu; /* guards the lists and phases; never held while a handler runs */
+    pthread_cond_t ready;
+    struct wr_run *first, **last; /* claimed, waiting for a thread */
+    struct wr_run *finished;      /* newest first */
+    size_t waiting, running;
+    bool closed;
+    int wake_fd;   /* eventfd: something finished */
+    bool io_waits; /* the I/O thread sleeps: write to wake_fd */
+    size_t slots;
+    pthread_t *threads;
+    size_t threads_n;
+    _Atomic int64_t ewma_us; /* how long a run takes */
+
+    struct wr_run *runs; /* all there are; n of them */
+    size_t n;
+    struct wr_run *free; /* I/O thread only */
+    struct wr_slots *page;
+};
+
+enum weir_err wr_runner_start(struct wr_runner *r, size_t slots, struct wr_slots *page,
+                              struct weir_error *err) WEIR_MUST_CHECK;
+void wr_runner_stop(struct wr_runner *r); /* every handler must have returned */
+/* I/O thread: a run to fill, or NULL when all are in use. */
+struct wr_run *wr_runner_new_run(struct wr_runner *r);
+void wr_runner_free_run(struct wr_runner *r, struct wr_run *run);
+void wr_runner_submit(struct wr_runner *r, struct wr_run *run);
+/* All that finished since the last call, oldest first. */
+struct wr_run *wr_runner_take_finished(struct wr_runner *r);
+/* Takes back what waits for a thread (to be released), oldest first. */
+struct wr_run *wr_runner_take_waiting(struct wr_runner *r);
+/* With mu held: tells a run to stop; higher reasons win. */
+void wr_run_stop(struct wr_run *run, enum wr_stop why);
+
+/* ---- lease.c ---- */
+
+struct wr_lease_thread;
+
+enum weir_err
+wr_lease_start(const struct weir_worker *w, struct wr_runner *runner, const char *worker,
+               _Atomic int64_t *io_tick_ms, struct wr_lease_thread **out,
+               struct weir_error *err) WEIR_MUST_CHECK;
+void wr_lease_stop(struct wr_lease_thread *lease); /* NULL is allowed */
+/* What the beat tells. */
+void wr_lease_set_processed(struct wr_lease_thread *lease, int64_t processed);
+
+/* How long before its end a lease counts as lost here. */
+int64_t wr_lease_margin_ms(int64_t lease_ms);
+
+/* ---- io.c ---- */
+
+struct wr_io_options {
+    const struct weir_worker *worker;
+    struct wr_runner *runner;
+    struct wr_lease_thread *lease;
+    struct wr_slots *page;
+    void *context;   /* of the startup hook */
+    int lifeline_fd; /* EOF: the supervisor is gone */
+    int signal_fd;   /* SIGTERM */
+    _Atomic int64_t *tick_ms;
+};
+/* Until told to stop or nothing is left to do. */
+enum wr_child_exit wr_io_run(const struct wr_io_options *options);
+
+/* ---- child.c, service.c, supervisor.c ---- */
+
+_Noreturn void
+wr_child_main(const struct weir_worker *w, struct wr_slots *page, int lifeline_fd);
+/* fd: one byte a dead child, the number of its page; answered by the same byte. */
+_Noreturn void wr_service_main(const struct weir_worker *w, struct wr_slots **pages,
+                               size_t pages_n, int fd);
+enum weir_err wr_supervise(struct weir_worker *w, struct weir_error *err);
+
+#endif
