@@ -19,7 +19,8 @@ struct weir_job_view {
     struct wr_record record;
     struct wr_job_state job_state;
     struct wr_span result;
-    char *errors, *progress, *meta_value;
+    char *errors, *progress;
+    struct wr_buf meta_value;
     struct weir_job_numbers numbers;
 };
 
@@ -32,7 +33,7 @@ weir_job_view_free(struct weir_job_view *v)
     wr_reply_free(v->reply);
     free(v->errors);
     free(v->progress);
-    free(v->meta_value);
+    wr_buf_fini(&v->meta_value);
     free(v);
 }
 
@@ -225,27 +226,11 @@ const char *
 weir_job_view_meta(const struct weir_job_view *v, const char *name)
 {
     struct weir_job_view *changeable = (struct weir_job_view *)(uintptr_t)v;
-    struct wr_buf wanted = {0}, value = {0};
-    const char *at = v->record.meta.ptr, *end = at + v->record.meta.len;
 
-    free(v->meta_value);
-    changeable->meta_value = NULL;
-    wr_buf_add_str(&wanted, "meta.");
-    wr_text_word_encode(&wanted, wr_span_str(name));
-    wr_buf_add_str(&wanted, "=");
-    while (v->record.meta.len > 0 && at < end) {
-        const char *stop = memchr(at, ' ', (size_t)(end - at));
-        size_t len = (size_t)((stop ? stop : end) - at);
-
-        if (len >= wanted.len && memcmp(at, wanted.ptr, wanted.len) == 0 &&
-            wr_text_word_decode(&value,
-                                (struct wr_span){at + wanted.len, len - wanted.len}))
-            changeable->meta_value = strndup(wr_buf_span(&value).ptr, value.len);
-        at += len + 1;
-    }
-    wr_buf_fini(&wanted);
-    wr_buf_fini(&value);
-    return v->meta_value;
+    wr_buf_clear(&changeable->meta_value);
+    if (!wr_record_meta(&v->record, name, &changeable->meta_value))
+        return NULL;
+    return wr_buf_span(&v->meta_value).ptr;
 }
 
 const void *

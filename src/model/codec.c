@@ -152,6 +152,26 @@ wr_record_fini(struct wr_record *record)
     wr_buf_fini(&record->text);
 }
 
+bool
+wr_record_meta(const struct wr_record *r, const char *name, struct wr_buf *out)
+{
+    struct wr_span line = r->meta, word;
+    struct wr_buf wanted = {0};
+    bool found = false;
+
+    wr_buf_add_str(&wanted, "meta.");
+    wr_text_word_encode(&wanted, wr_span_str(name));
+    wr_buf_add_str(&wanted, "=");
+    while (!found && next_word(&line, &word)) {
+        if (!wanted.failed && has_prefix(word, wanted.ptr))
+            found = wr_text_word_decode(
+                out, (struct wr_span){(const char *)word.ptr + wanted.len,
+                                      word.len - wanted.len});
+    }
+    wr_buf_fini(&wanted);
+    return found;
+}
+
 /* ---- writing ---- */
 
 static void

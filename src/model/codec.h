@@ -44,6 +44,8 @@ struct wr_record {
 /* False when the record cannot be read; *version is then the number it begins with,
  * or -1. The record must live as long as *out. */
 bool wr_record_read(struct wr_span record, struct wr_record *out, int *version);
+/* Appends the value of a meta field to out; false if the job has none of this name. */
+bool wr_record_meta(const struct wr_record *record, const char *name, struct wr_buf *out);
 void wr_record_fini(struct wr_record *record);
 
 /* The two parts that enqueue sends: head "1 mail", tail " opts\npayload". The fields of

@@ -9,6 +9,7 @@
 #ifndef WR_WORKER_HANDLER_H
 #define WR_WORKER_HANDLER_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -45,10 +46,12 @@ struct weir_delivery {
 
     /* What the handler said. */
     struct wr_buf result;
+    struct wr_buf meta_value; /* what weir_delivery_meta() answered last */
     char error[1024];
-    int64_t delay_ms; /* -1: by policy */
-    _Atomic int progress_new;
-    char progress[256]; /* guarded by mu of the runner */
+    int64_t delay_ms;  /* -1: by policy */
+    bool progress_new; /* it and the text: guarded by *mu, the runner's */
+    char progress[256];
+    pthread_mutex_t *mu;
 };
 
 struct wr_handler;

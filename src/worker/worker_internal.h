@@ -79,6 +79,7 @@ struct wr_run {
     size_t page_slot;
     enum wr_run_phase phase;   /* guarded by mu */
     enum weir_outcome outcome; /* valid when FINISHED */
+    const char *reason;        /* of its answer: failed, snoozed, attempts, permanent */
     int version;               /* of a record that cannot be read */
     int64_t claimed_ms;        /* monotonic */
     _Atomic int64_t fence_ms;  /* monotonic: renewed since, or stopped before then */

@@ -1,0 +1,89 @@
+/* A worker child: set-up, the I/O loop, the end. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/id.h"
+#include "base/log.h"
+#include "worker/worker_internal.h"
+
+static _Noreturn void
+leave(enum wr_child_exit how)
+{
+    fflush(NULL);
+    _exit(how);
+}
+
+static void
+say_and_leave(const struct weir_error *err)
+{
+    wr_log_error("%s", err->text);
+    leave(WR_CHILD_STARTUP);
+}
+
+static int
+open_signals(void)
+{
+    sigset_t mask;
+
+    signal(SIGPIPE, SIG_IGN);
+    sigemptyset(&mask);
+    sigaddset(&mask, SIGTERM);
+    sigaddset(&mask, SIGINT);
+    sigaddset(&mask, SIGHUP);
+    sigprocmask(SIG_BLOCK, &mask, NULL);
+    sigdelset(&mask, SIGHUP);
+    return signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+void
+wr_child_main(const struct weir_worker *w, struct wr_slots *page, int lifeline_fd)
+{
+    static _Atomic int64_t tick_ms;
+    struct weir_error err = {0};
+    struct wr_spawner *spawner = NULL;
+    struct wr_lease_thread *lease = NULL;
+    struct wr_runner runner;
+    enum wr_child_exit how;
+    void *context = NULL;
+    int signals;
+
+    prctl(PR_SET_NAME, "weir-child");
+    setpgid(0, 0);
+    signals = open_signals();
+    wr_id_make_worker(page->worker);
+    tick_ms = wr_clock_ms();
+    if (w->has_exec && wr_spawner_start(page, w->concurrency, &spawner, &err) != WEIR_OK)
+        say_and_leave(&err);
+    wr_spawner_set_current(spawner);
+    if (w->startup && w->startup(&context, &err) != WEIR_OK)
+        say_and_leave(&err);
+    if (wr_runner_start(&runner, w->concurrency, page, &err) != WEIR_OK ||
+        wr_lease_start(w, &runner, page->worker, &tick_ms, &lease, &err) != WEIR_OK)
+        say_and_leave(&err);
+    wr_log_info("worker %s: %zu slots", page->worker, w->concurrency);
+    how = wr_io_run(&(struct wr_io_options){.worker = w,
+                                            .runner = &runner,
+                                            .lease = lease,
+                                            .page = page,
+                                            .context = context,
+                                            .lifeline_fd = lifeline_fd,
+                                            .signal_fd = signals,
+                                            .tick_ms = &tick_ms});
+    /* With handlers that did not return nothing can be joined or freed. */
+    wr_lease_stop(lease);
+    if (how == WR_CHILD_DONE) {
+        wr_runner_stop(&runner);
+        if (w->shutdown)
+            w->shutdown(context);
+    }
+    wr_spawner_stop(spawner);
+    leave(how);
+}

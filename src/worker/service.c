@@ -1,0 +1,187 @@
+/*
+ * The service child: no handlers. It runs the scheduler, and takes back at once what a
+ * sibling held that the supervisor saw die.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "sched/sched.h"
+#include "worker/worker_internal.h"
+
+#define COMMAND_TIMEOUT_MS 2000
+#define PAGES_MAX 4096
+
+struct service {
+    const struct weir_worker *w;
+    struct wr_slots **pages;
+    size_t pages_n;
+    struct wr_server *server;
+    struct wr_store *store;
+};
+
+/* All that the page says of one queue; the queue's claims speak for what it does not. */
+static enum weir_err
+reclaim_queue(struct service *s, const struct wr_slots *page, const char *name,
+              struct weir_error *err)
+{
+    struct wr_holding *held = calloc(page->n, sizeof(*held));
+    struct wr_queue *queue;
+    struct wr_moved moved;
+    size_t n = 0;
+    enum weir_err rc = wr_store_queue(s->store, name, &queue, err);
+
+    for (size_t i = 0; held && rc == WEIR_OK && i < page->n; i++) {
+        const struct wr_slot *slot = &page->slot[i];
+        int state = atomic_load(&slot->state);
+
+        if (state == WR_SLOT_FREE || strncmp(slot->queue, name, sizeof(slot->queue)) != 0)
+            continue;
+        held[n++] = (struct wr_holding){
+            .id = {slot->id, strnlen(slot->id, sizeof(slot->id))},
+            .token = {slot->token, strnlen(slot->token, sizeof(slot->token))},
+            .started = state == WR_SLOT_RUNNING,
+        };
+    }
+    if (!held)
+        rc = wr_fail(err, WEIR_E_NO_MEMORY, 0, "reclaim");
+    for (size_t first = 0; rc == WEIR_OK && (first < n || first == 0);
+         first += WR_BATCH_MAX) {
+        size_t some = n - first < WR_BATCH_MAX ? n - first : WR_BATCH_MAX;
+
+        rc = wr_store_reclaim_held(s->store, queue, page->worker, held + first, some,
+                                   &moved, NULL, err);
+        if (rc == WEIR_OK && moved.moved + moved.delayed + moved.dead > 0)
+            wr_log_warn(
+                "queue %s: took back %lld jobs of a dead worker (%lld wait, %lld are "
+                "dead)",
+                name, (long long)(moved.moved + moved.delayed + moved.dead),
+                (long long)moved.delayed, (long long)moved.dead);
+    }
+    free(held);
+    return rc == WEIR_E_NO_QUEUE ? WEIR_OK : rc;
+}
+
+static enum weir_err
+reclaim_page(struct service *s, const struct wr_slots *page, struct weir_error *err)
+{
+    enum weir_err rc = WEIR_OK;
+    struct wr_reply *reply;
+
+    for (char **name = s->w->queues; name && *name && rc == WEIR_OK; name++)
+        rc = reclaim_queue(s, page, *name, err);
+    if (s->w->queues)
+        return rc;
+    rc = wr_store_registry(s->store, &reply, err);
+    for (size_t i = 1; rc == WEIR_OK && i < wr_reply_len(reply); i++) {
+        struct wr_span name = wr_reply_span(wr_reply_at(reply, i));
+        char text[132];
+
+        snprintf(text, sizeof(text), "%.*s", (int)name.len, (const char *)name.ptr);
+        rc = reclaim_queue(s, page, text, err);
+    }
+    wr_reply_free(reply);
+    return rc;
+}
+
+/* Until Redis takes it: the leases would do it too, only later. */
+static void
+reclaim_until_done(struct service *s, unsigned char number, int fd)
+{
+    const struct wr_slots *page = number < s->pages_n ? s->pages[number] : NULL;
+    struct weir_error err = {0};
+    int64_t deadline = wr_clock_ms() + s->w->lease_ms;
+
+    while (page && reclaim_page(s, page, &err) != WEIR_OK && wr_clock_ms() < deadline)
+        poll(NULL, 0, 50);
+    (void)!write(fd, &number, 1);
+}
+
+struct scheduler {
+    struct wr_sched *sched;
+    int stop_fd;
+};
+
+static void *
+scheduler_main(void *arg)
+{
+    struct scheduler *s = arg;
+
+    wr_sched_run(s->sched, s->stop_fd);
+    return NULL;
+}
+
+static bool
+start_scheduler(struct service *s, struct scheduler *out, pthread_t *thread,
+                struct weir_error *err)
+{
+    struct wr_sched_options o = {.store = s->store,
+                                 .queues = (const char *const *)s->w->queues,
+                                 .lease_ms = s->w->lease_ms};
+
+    out->stop_fd = eventfd(0, EFD_CLOEXEC);
+    if (wr_sched_new(&o, &out->sched, err) != WEIR_OK)
+        return false;
+    return pthread_create(thread, NULL, scheduler_main, out) == 0;
+}
+
+static void
+serve(struct service *s, int fd, int signals)
+{
+    for (;;) {
+        struct pollfd p[2] = {{.fd = fd, .events = POLLIN},
+                              {.fd = signals, .events = POLLIN}};
+        unsigned char number;
+
+        if (poll(p, 2, -1) < 0 && errno != EINTR)
+            return;
+        if (p[0].revents) {
+            if (read(fd, &number, 1) != 1)
+                return; /* the supervisor is gone */
+            reclaim_until_done(s, number, fd);
+        } else if (p[1].revents) {
+            return;
+        }
+    }
+}
+
+void
+wr_service_main(const struct weir_worker *w, struct wr_slots **pages, size_t pages_n,
+                int fd)
+{
+    struct service s = {.w = w, .pages = pages, .pages_n = pages_n};
+    struct scheduler scheduler = {.stop_fd = -1};
+    struct weir_error err = {0};
+    pthread_t thread;
+    bool scheduling = false;
+    sigset_t mask;
+
+    prctl(PR_SET_NAME, "weir-service");
+    setpgid(0, 0);
+    signal(SIGPIPE, SIG_IGN);
+    sigemptyset(&mask);
+    sigaddset(&mask, SIGTERM);
+    sigprocmask(SIG_BLOCK, &mask, NULL);
+    if (wr_worker_connect(w, "weir-service", 4, COMMAND_TIMEOUT_MS, &s.server, &s.store,
+                          &err) != WEIR_OK) {
+        wr_log_error("%s", err.text);
+        _exit(WR_CHILD_STARTUP);
+    }
+    if (!w->no_scheduler)
+        scheduling = start_scheduler(&s, &scheduler, &thread, &err);
+    serve(&s, fd, signalfd(-1, &mask, SFD_CLOEXEC));
+    if (scheduling && eventfd_write(scheduler.stop_fd, 1) == 0)
+        pthread_join(thread, NULL);
+    _exit(WR_CHILD_DONE);
+}

@@ -1,0 +1,391 @@
+/* The public face of the worker: options, handlers, what a handler may ask. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "worker/worker_internal.h"
+
+#define LEASE_DEFAULT_MS 15000
+#define LEASE_MIN_MS 1000
+#define LEASE_MAX_MS 600000
+#define GRACE_DEFAULT_MS 20000
+#define PROCESSES_MAX 100
+#define RESULT_MAX 65536
+
+static struct weir_worker_options
+known_options(const struct weir_worker_options *given)
+{
+    struct weir_worker_options o = {0};
+
+    if (given)
+        memcpy(&o, given,
+               given->struct_size < sizeof(o) ? given->struct_size : sizeof(o));
+    return o;
+}
+
+static const char *
+from_env(const char *const *names, const char *otherwise)
+{
+    for (; *names; names++) {
+        const char *value = getenv(*names);
+
+        if (value && *value)
+            return value;
+    }
+    return otherwise;
+}
+
+static enum weir_err
+read_lease(int64_t given, int64_t *out, struct weir_error *err)
+{
+    static const char *const names[] = {"WEIR_LEASE", "VISIBILITY_TIMEOUT", NULL};
+    const char *text = from_env(names, NULL);
+
+    *out = given > 0 ? given : LEASE_DEFAULT_MS;
+    if (given <= 0 && text && !wr_text_duration(text, out))
+        return wr_fail(err, WEIR_E_CONFIG, 0, "WEIR_LEASE=%.50s: not a duration like 15s",
+                       text);
+    if (*out < LEASE_MIN_MS || *out > LEASE_MAX_MS)
+        return wr_fail(err, WEIR_E_CONFIG, 0, "lease: from 1s to 10m");
+    return WEIR_OK;
+}
+
+static bool
+copy_text(char **out, const char *text)
+{
+    *out = text ? strdup(text) : NULL;
+    return !text || *out;
+}
+
+static enum weir_err
+copy_queues(struct weir_worker *w, const char *const *queues, struct weir_error *err)
+{
+    size_t n = 0;
+
+    while (queues && queues[n])
+        n++;
+    if (n == 0)
+        return WEIR_OK;
+    w->queues = calloc(n + 1, sizeof(*w->queues));
+    for (size_t i = 0; w->queues && i < n; i++) {
+        if (!wr_text_is_queue(wr_span_str(queues[i])))
+            return wr_fail(
+                err, WEIR_E_ARG, 0,
+                "queue name: 1 to 128 bytes without braces or control characters");
+        w->queues[i] = strdup(queues[i]);
+        if (!w->queues[i])
+            return wr_fail(err, WEIR_E_NO_MEMORY, 0, "worker");
+    }
+    return w->queues ? WEIR_OK : wr_fail(err, WEIR_E_NO_MEMORY, 0, "worker");
+}
+
+static enum weir_err
+fill(struct weir_worker *w, const struct weir_worker_options *o, struct weir_error *err)
+{
+    static const char *const urls[] = {"WEIR_URL", "REDIS_URL", "VALKEY_URL", NULL};
+    static const char *const spaces[] = {"WEIR_NAMESPACE", NULL};
+    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+    struct wr_url url;
+    enum weir_err rc = read_lease(o->lease_ms, &w->lease_ms, err);
+
+    if (rc == WEIR_OK)
+        rc = copy_queues(w, o->queues, err);
+    if (rc != WEIR_OK)
+        return rc;
+    w->concurrency = o->concurrency ? o->concurrency : cpus > 0 ? (size_t)cpus : 1;
+    w->processes = o->processes ? o->processes : 1;
+    if (w->concurrency > WR_SLOTS_MAX || w->processes > PROCESSES_MAX)
+        return wr_fail(err, WEIR_E_ARG, 0, "at most %d slots a child and %d children",
+                       WR_SLOTS_MAX, PROCESSES_MAX);
+    w->grace_ms = o->grace_ms > 0 ? o->grace_ms : GRACE_DEFAULT_MS;
+    w->max_jobs = o->once ? 1 : o->max_jobs;
+    w->no_scheduler = o->no_scheduler;
+    w->drain = o->drain;
+    if (!copy_text(&w->url,
+                   o->url ? o->url : from_env(urls, "redis://127.0.0.1:6379/0")) ||
+        !copy_text(&w->ns, o->name_space ? o->name_space : from_env(spaces, "weir")) ||
+        !copy_text(&w->password, o->password) || !copy_text(&w->pidfile, o->pidfile))
+        return wr_fail(err, WEIR_E_NO_MEMORY, 0, "worker");
+    rc = wr_url_parse(w->url, &url, err);
+    wr_url_wipe(&url);
+    return rc;
+}
+
+enum weir_err
+weir_worker_new(const struct weir_worker_options *options, struct weir_worker **out,
+                struct weir_error *err)
+{
+    struct weir_worker_options o = known_options(options);
+    struct weir_worker *w = calloc(1, sizeof(*w));
+    enum weir_err rc;
+
+    *out = NULL;
+    if (!w)
+        return wr_fail(err, WEIR_E_NO_MEMORY, 0, "worker");
+    rc = fill(w, &o, err);
+    if (rc != WEIR_OK) {
+        weir_worker_free(w);
+        return rc;
+    }
+    *out = w;
+    return WEIR_OK;
+}
+
+void
+weir_worker_free(struct weir_worker *w)
+{
+    if (!w)
+        return;
+    while (w->handlers) {
+        struct wr_handler *h = w->handlers;
+
+        w->handlers = h->next;
+        h->ops->free(h);
+    }
+    for (size_t i = 0; w->queues && w->queues[i]; i++)
+        free(w->queues[i]);
+    free(w->queues);
+    if (w->password)
+        explicit_bzero(w->password, strlen(w->password));
+    if (w->url)
+        explicit_bzero(w->url, strlen(w->url));
+    free(w->url);
+    free(w->ns);
+    free(w->password);
+    free(w->pidfile);
+    free(w);
+}
+
+static enum weir_err
+check_type(const struct weir_worker *w, const char *type, struct weir_error *err)
+{
+    if (!wr_text_is_type(wr_span_str(type)))
+        return wr_fail(err, WEIR_E_ARG, 0, "type: 1 to 128 bytes, no control characters");
+    for (const struct wr_handler *h = w->handlers; h; h = h->next) {
+        if (strcmp(h->type, type) == 0)
+            return wr_fail(err, WEIR_E_ARG, 0, "type %.100s has a handler already", type);
+    }
+    return WEIR_OK;
+}
+
+static enum weir_err
+add_handler(struct weir_worker *w, struct wr_handler *h, struct weir_error *err)
+{
+    if (!h)
+        return wr_fail(err, WEIR_E_NO_MEMORY, 0, "handler");
+    h->next = w->handlers;
+    w->handlers = h;
+    return WEIR_OK;
+}
+
+enum weir_err
+weir_worker_handle(struct weir_worker *w, const char *type, weir_handler_fn fn,
+                   void *context, struct weir_error *err)
+{
+    enum weir_err rc = check_type(w, type, err);
+
+    if (rc == WEIR_OK && !fn)
+        rc = wr_fail(err, WEIR_E_ARG, 0, "a handler that is NULL");
+    if (rc != WEIR_OK)
+        return rc;
+    return add_handler(w, wr_handler_fn_new(type, fn, context), err);
+}
+
+enum weir_err
+weir_worker_exec(struct weir_worker *w, const char *type, const char *const *argv,
+                 struct weir_error *err)
+{
+    enum weir_err rc = check_type(w, type, err);
+
+    if (rc == WEIR_OK && (!argv || !argv[0] || argv[0][0] == '\0'))
+        rc = wr_fail(err, WEIR_E_ARG, 0, "a command without a name");
+    if (rc != WEIR_OK)
+        return rc;
+    w->has_exec = true;
+    return add_handler(w, wr_handler_exec_new(type, argv), err);
+}
+
+void
+weir_worker_on_startup(struct weir_worker *w, weir_startup_fn fn)
+{
+    w->startup = fn;
+}
+
+void
+weir_worker_on_shutdown(struct weir_worker *w, weir_shutdown_fn fn)
+{
+    w->shutdown = fn;
+}
+
+enum weir_err
+wr_worker_connect(const struct weir_worker *w, const char *name, size_t connections,
+                  int64_t command_timeout_ms, struct wr_server **server,
+                  struct wr_store **store, struct weir_error *err)
+{
+    struct wr_server_options so = {.max_connections = connections,
+                                   .connect_timeout_ms = command_timeout_ms};
+    struct wr_store_options to = {.ns = w->ns, .command_timeout_ms = command_timeout_ms};
+    enum weir_err rc = wr_url_parse(w->url, &so.url, err);
+
+    *server = NULL;
+    *store = NULL;
+    if (rc == WEIR_OK && w->password)
+        snprintf(so.url.password, sizeof(so.url.password), "%s", w->password);
+    snprintf(so.name, sizeof(so.name), "%s", name);
+    if (rc == WEIR_OK)
+        rc = wr_server_new(&so, server, err);
+    wr_url_wipe(&so.url);
+    to.server = *server;
+    if (rc == WEIR_OK)
+        rc = wr_store_new(&to, store, err);
+    return rc;
+}
+
+static enum weir_err
+write_pidfile(const struct weir_worker *w, struct weir_error *err)
+{
+    FILE *f = fopen(w->pidfile, "we");
+
+    if (!f || fprintf(f, "%d\n", (int)getpid()) < 0 || fclose(f) != 0)
+        return wr_fail(err, WEIR_E_IO, errno, "pidfile %.150s", w->pidfile);
+    return WEIR_OK;
+}
+
+enum weir_err
+weir_worker_run(struct weir_worker *w, struct weir_error *err)
+{
+    enum weir_err rc = WEIR_OK;
+
+    if (!w->handlers)
+        return wr_fail(err, WEIR_E_ARG, 0, "a worker without handlers");
+    if (w->pidfile)
+        rc = write_pidfile(w, err);
+    if (rc != WEIR_OK)
+        return rc;
+    rc = wr_supervise(w, err);
+    if (w->pidfile)
+        unlink(w->pidfile);
+    return rc;
+}
+
+/* ---- inside a handler ---- */
+
+const char *
+weir_delivery_id(const struct weir_delivery *d)
+{
+    return d->id;
+}
+
+const char *
+weir_delivery_queue(const struct weir_delivery *d)
+{
+    return d->queue;
+}
+
+const char *
+weir_delivery_type(const struct weir_delivery *d)
+{
+    return d->type;
+}
+
+const void *
+weir_delivery_payload(const struct weir_delivery *d, size_t *len)
+{
+    *len = d->record.payload.len;
+    return d->record.payload.ptr;
+}
+
+int64_t
+weir_delivery_number(const struct weir_delivery *d)
+{
+    return d->state.deliveries;
+}
+
+int64_t
+weir_delivery_attempt(const struct weir_delivery *d)
+{
+    return d->state.attempts + 1;
+}
+
+int64_t
+weir_delivery_enqueued_at(const struct weir_delivery *d)
+{
+    return d->record.enqueued_at_ms;
+}
+
+void *
+weir_delivery_context(const struct weir_delivery *d)
+{
+    return d->context;
+}
+
+bool
+weir_delivery_should_stop(const struct weir_delivery *d)
+{
+    return atomic_load(&d->stop) != WR_STOP_NONE;
+}
+
+enum weir_err
+weir_delivery_set_result(struct weir_delivery *d, const void *ptr, size_t len)
+{
+    if (len > RESULT_MAX)
+        return WEIR_E_TOO_BIG;
+    wr_buf_clear(&d->result);
+    wr_buf_add(&d->result, ptr, len);
+    return d->result.failed ? WEIR_E_NO_MEMORY : WEIR_OK;
+}
+
+void
+weir_delivery_set_error(struct weir_delivery *d, const char *fmt, ...)
+{
+    struct wr_buf shown = {0};
+    char text[1024];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    wr_text_escape(&shown, wr_span_str(text));
+    snprintf(d->error, sizeof(d->error), "%s", (const char *)wr_buf_span(&shown).ptr);
+    wr_buf_fini(&shown);
+}
+
+void
+weir_delivery_set_delay(struct weir_delivery *d, int64_t ms)
+{
+    d->delay_ms = ms < 0 ? 0 : ms;
+}
+
+const char *
+weir_delivery_meta(const struct weir_delivery *d, const char *name)
+{
+    struct weir_delivery *changeable = (struct weir_delivery *)(uintptr_t)d;
+    struct wr_buf *value = &changeable->meta_value;
+
+    wr_buf_clear(value);
+    return wr_record_meta(&d->record, name, value) ? wr_buf_span(value).ptr : NULL;
+}
+
+void
+weir_delivery_progress(struct weir_delivery *d, int percent, const char *text)
+{
+    struct wr_buf shown = {0};
+
+    wr_text_escape(&shown, wr_span_str(text ? text : ""));
+    pthread_mutex_lock(d->mu);
+    if (percent >= 0)
+        snprintf(d->progress, sizeof(d->progress), "%d %.200s",
+                 percent < 100 ? percent : 100, (const char *)wr_buf_span(&shown).ptr);
+    else
+        snprintf(d->progress, sizeof(d->progress), "- %.200s",
+                 (const char *)wr_buf_span(&shown).ptr);
+    d->progress_new = true;
+    pthread_mutex_unlock(d->mu);
+    wr_buf_fini(&shown);
+}
