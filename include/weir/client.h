@@ -71,13 +71,16 @@ WEIR_API void weir_client_close(struct weir_client *client);
 
 /* ---- enqueue ---- */
 
+#define WEIR_NONE (-1)
+
 /* What is stored as text beside the payload; values may be any bytes but NUL. */
 struct weir_meta {
     const char *name, *value;
 };
 
 /*
- * A job to be stored. Zero means the default, but where a field says otherwise:
+ * A job to be stored. Zero means the default in every field; where the default is a
+ * number, WEIR_NONE says "none":
  *
  *     struct weir_job job = {WEIR_JOB_INIT, .queue = "mail", .type = "welcome",
  *                            .payload = text, .payload_len = strlen(text)};
@@ -91,16 +94,14 @@ struct weir_job {
     size_t payload_len; /* at most the queue's limit, by default 1 MiB */
     int64_t delay_ms;   /* start not before now + delay_ms on the server's clock */
     int64_t at_ms;      /* or not before this time, ms since 1970; 0: at once */
-    int64_t max_retry;  /* WEIR_JOB_INIT: 3. Runs after the first that failed */
+    int64_t max_retry;  /* runs after the first that failed; 0: 3, WEIR_NONE: none */
     const char
         *backoff; /* "exp:2s,1h" (default), "fixed:10s", "linear:60s", "list:0s,60s" */
-    int64_t
-        max_deliveries; /* WEIR_JOB_INIT: 3. Workers it may take with it; 0: no limit */
-    int64_t timeout_ms; /* WEIR_JOB_INIT: 30 min. How long a run may take; 0: no limit */
-    int64_t kill_after_ms; /* WEIR_JOB_INIT: 10 s, from SIGTERM to SIGKILL */
-    int64_t
-        keep_result_ms; /* how long the finished job can be looked at; 0: not at all */
-    int64_t expires_ms; /* do not start later than this after the enqueue; 0: never */
+    int64_t max_deliveries; /* workers it may take with it; 0: 3, WEIR_NONE: no limit */
+    int64_t timeout_ms;     /* how long a run may take; 0: 30 min, WEIR_NONE: no limit */
+    int64_t kill_after_ms;  /* from SIGTERM to SIGKILL; 0: 10 s, WEIR_NONE: at once */
+    int64_t keep_result_ms; /* the finished job can be looked at so long; 0: not at all */
+    int64_t expires_ms;     /* do not start later than this after the enqueue; 0: never */
     const char *unique; /* refused while another waiting or running job holds this key */
     int64_t unique_window_ms; /* and for this long after the enqueue; 0: only while it
                                  lives */
@@ -108,9 +109,7 @@ struct weir_job {
     const struct weir_meta *meta;
     size_t meta_count; /* at most 64 */
 };
-#define WEIR_JOB_INIT                                                            \
-    .struct_size = sizeof(struct weir_job), .max_retry = 3, .max_deliveries = 3, \
-    .timeout_ms = 1800000, .kill_after_ms = 10000
+#define WEIR_JOB_INIT .struct_size = sizeof(struct weir_job)
 
 /* The answer for one job. */
 struct weir_enqueued {

@@ -32,6 +32,13 @@ prepared_fini(struct prepared *p)
     wr_buf_fini(&p->unique);
 }
 
+/* 0 is the default, WEIR_NONE is none. */
+static int64_t
+or_default(int64_t value, int64_t otherwise)
+{
+    return value == 0 ? otherwise : value == WEIR_NONE ? 0 : value;
+}
+
 /* Jobs of an older program are shorter; what it does not know is 0. */
 static struct weir_job
 known_job(const struct weir_job *given)
@@ -40,6 +47,10 @@ known_job(const struct weir_job *given)
 
     memcpy(&job, given,
            given->struct_size < sizeof(job) ? given->struct_size : sizeof(job));
+    job.max_retry = or_default(job.max_retry, WR_RETRY_DEFAULT);
+    job.max_deliveries = or_default(job.max_deliveries, WR_DELIVERIES_DEFAULT);
+    job.timeout_ms = or_default(job.timeout_ms, WR_TIMEOUT_DEFAULT_MS);
+    job.kill_after_ms = or_default(job.kill_after_ms, WR_KILL_AFTER_DEFAULT_MS);
     return job;
 }
 
