@@ -1,0 +1,20 @@
+/* cli/commands.h - one line per command of cli/; commands.c has their order. */
+#ifndef WR_CLI_COMMANDS_H
+#define WR_CLI_COMMANDS_H
+
+#include "cli/cli.h"
+
+extern const struct cli_cmd cmd_enqueue;
+extern const struct cli_cmd cmd_status, cmd_audit;
+extern const struct cli_cmd cmd_job_ls, cmd_job_show, cmd_job_wait, cmd_job_payload,
+    cmd_job_result, cmd_job_cancel;
+extern const struct cli_cmd cmd_dead_ls, cmd_dead_show, cmd_dead_retry, cmd_dead_purge;
+extern const struct cli_cmd cmd_queue_ls, cmd_queue_show, cmd_queue_create,
+    cmd_queue_pause, cmd_queue_resume, cmd_queue_purge;
+extern const struct cli_cmd cmd_worker_ls;
+extern const struct cli_cmd cmd_doctor;
+extern const struct cli_cmd cmd_config_show, cmd_completion, cmd_version, cmd_help;
+
+extern const struct cli_cmd *const cli_commands[]; /* NULL at the end */
+
+#endif

@@ -1,0 +1,271 @@
+#include "cli/job_view.h"
+
+#include <string.h>
+
+#include "base/text.h"
+#include "cli/json.h"
+
+#define PREVIEW_BYTES 100
+
+/* The errors are lines "ms outcome text"; the last one without its first two words. */
+static const char *
+last_error(const char *errors, char *out, size_t cap)
+{
+    size_t len = strlen(errors), begin;
+    const char *text;
+
+    while (len > 0 && errors[len - 1] == '\n')
+        len--;
+    begin = len;
+    while (begin > 0 && errors[begin - 1] != '\n')
+        begin--;
+    snprintf(out, cap, "%.*s", (int)(len - begin), errors + begin);
+    text = strchr(out, ' ');
+    text = text ? strchr(text + 1, ' ') : NULL;
+    return text ? text + 1 : out;
+}
+
+static void
+put_time(struct cli_json *json, const char *key, int64_t ms)
+{
+    if (ms != 0)
+        cli_json_int(json, key, ms);
+}
+
+static void
+put_text(struct cli_json *json, const char *key, const char *text)
+{
+    if (*text)
+        cli_json_text(json, key, text);
+}
+
+/* The keys are the contract of weir(1). */
+static void
+print_json(struct cli *cli, const struct weir_job_view *v, bool whole)
+{
+    struct cli_json *json = cli_json_new();
+    struct weir_job_numbers n;
+    size_t payload_len, result_len;
+    const void *result = weir_job_view_result(v, &result_len);
+    char error[1200];
+
+    weir_job_view_numbers(v, &n);
+    (void)weir_job_view_payload(v, &payload_len);
+    cli_json_text(json, "id", weir_job_view_id(v));
+    cli_json_text(json, "queue", weir_job_view_queue(v));
+    cli_json_text(json, "type", weir_job_view_type(v));
+    cli_json_text(json, "state", weir_job_view_state(v));
+    cli_json_int(json, "deliveries", n.deliveries);
+    cli_json_int(json, "attempts", n.attempts);
+    cli_json_int(json, "lost", n.lost);
+    cli_json_int(json, "max_retry", n.max_retry);
+    cli_json_int(json, "max_deliveries", n.max_deliveries);
+    cli_json_int(json, "timeout_ms", n.timeout_ms);
+    cli_json_int(json, "keep_result_ms", n.keep_result_ms);
+    put_time(json, "enqueued_at", n.enqueued_at);
+    put_time(json, "due_at", n.due_at);
+    put_time(json, "started_at", n.started_at);
+    put_time(json, "finished_at", n.finished_at);
+    put_time(json, "lease_until", n.lease_until);
+    put_text(json, "worker", weir_job_view_worker(v));
+    put_text(json, "error", last_error(weir_job_view_errors(v), error, sizeof(error)));
+    put_text(json, "progress", weir_job_view_progress(v));
+    if (weir_job_view_is_cancelled(v))
+        cli_json_bool(json, "cancelled", true);
+    if (whole && strcmp(weir_job_view_state(v), "done") == 0)
+        cli_json_bytes(json, "result", result, result_len);
+    cli_json_int(json, "payload_bytes", (int64_t)payload_len);
+    cli_json_print(json, cli->out);
+    cli_json_free(json);
+}
+
+struct cli_table *
+cli_job_table(struct cli *cli)
+{
+    static const struct cli_column columns[] = {
+        {"id", false, false},        {"queue", false, false},   {"type", false, false},
+        {"state", false, false},     {"attempts", true, false}, {"lost", true, true},
+        {"enqueued", false, false},  {"due", false, true},      {"worker", false, true},
+        {"last error", false, false}};
+
+    return cli_table_new(cli, columns, sizeof(columns) / sizeof(columns[0]));
+}
+
+void
+cli_job_row(struct cli *cli, struct cli_table *t, const struct weir_job_view *v)
+{
+    struct weir_job_numbers n;
+    char error[1200];
+
+    if (cli_out_is_json(cli)) {
+        print_json(cli, v, false);
+        return;
+    }
+    weir_job_view_numbers(v, &n);
+    cli_cell_id(t, weir_job_view_id(v));
+    cli_cell_text(t, weir_job_view_queue(v));
+    cli_cell_text(t, weir_job_view_type(v));
+    cli_cell(t, cli_state_color(weir_job_view_state(v)), "%s", weir_job_view_state(v));
+    cli_cell_int(t, n.attempts);
+    cli_cell_int(t, n.lost);
+    cli_cell_when(t, n.enqueued_at, n.now);
+    cli_cell_when(t, n.due_at, n.now);
+    cli_cell_text(t, weir_job_view_worker(v));
+    cli_cell_text(t, last_error(weir_job_view_errors(v), error, sizeof(error)));
+}
+
+/* ---- whole ---- */
+
+static void
+field(struct cli *cli, const char *name, const char *text)
+{
+    if (*text == '\0')
+        return;
+    if (cli_out_is_table(cli))
+        cli_print(cli, CLI_DIM, "  %-12s", name);
+    else
+        fprintf(cli->out, "%s\t", name);
+    if (strcmp(name, "id") == 0)
+        cli_print_id(cli, text);
+    else
+        cli_print_text(cli, text);
+    fputc('\n', cli->out);
+}
+
+static void
+field_int(struct cli *cli, const char *name, int64_t number)
+{
+    char text[24];
+
+    snprintf(text, sizeof(text), "%lld", (long long)number);
+    field(cli, name, text);
+}
+
+static void
+field_when(struct cli *cli, const char *name, int64_t ms, int64_t now)
+{
+    char text[64];
+
+    if (ms == 0)
+        return;
+    cli_when(cli, ms, now, text, sizeof(text));
+    field(cli, name, text);
+}
+
+static void
+field_of(struct cli *cli, const char *name, int64_t used, int64_t limit)
+{
+    char text[64];
+
+    if (limit > 0)
+        snprintf(text, sizeof(text), "%lld of %lld", (long long)used, (long long)limit);
+    else
+        snprintf(text, sizeof(text), "%lld", (long long)used);
+    field(cli, name, text);
+}
+
+static void
+field_bytes(struct cli *cli, const char *name, const void *ptr, size_t len)
+{
+    struct wr_buf shown = {0};
+    size_t part = len < PREVIEW_BYTES ? len : PREVIEW_BYTES;
+
+    wr_buf_addf(&shown, "%zu B  ", len);
+    wr_buf_add(&shown, ptr, part);
+    if (part < len)
+        wr_buf_add_str(&shown, " ...");
+    if (memchr(ptr, '\0', part) && shown.ptr) { /* as text it would end there */
+        struct wr_buf escaped = {0};
+
+        wr_text_escape(&escaped, wr_buf_span(&shown));
+        field(cli, name, wr_buf_span(&escaped).ptr);
+        wr_buf_fini(&escaped);
+    } else {
+        field(cli, name, wr_buf_span(&shown).ptr);
+    }
+    wr_buf_fini(&shown);
+}
+
+static void
+show_errors(struct cli *cli, const char *errors, int64_t now)
+{
+    while (*errors) {
+        size_t len = strcspn(errors, "\n");
+        char line[1300], when[64], *rest;
+        long long ms;
+
+        snprintf(line, sizeof(line), "%.*s", (int)len, errors);
+        rest = strchr(line, ' ');
+        if (rest && sscanf(line, "%lld", &ms) == 1) {
+            struct wr_buf shown = {0};
+
+            cli_when(cli, ms, now, when, sizeof(when));
+            wr_buf_addf(&shown, "%s %s", when, rest + 1);
+            field(cli, "error", wr_buf_span(&shown).ptr);
+            wr_buf_fini(&shown);
+        }
+        errors += len + (errors[len] == '\n');
+    }
+}
+
+static void
+show_numbers(struct cli *cli, const struct weir_job_numbers *n)
+{
+    char text[64];
+
+    field_of(cli, "attempts", n->attempts, n->max_retry + 1);
+    field_of(cli, "lost", n->lost, n->max_deliveries);
+    field_int(cli, "deliveries", n->deliveries);
+    if (n->timeout_ms > 0) {
+        cli_how_long(cli, n->timeout_ms, text, sizeof(text));
+        field(cli, "timeout", text);
+    }
+    field_when(cli, "enqueued", n->enqueued_at, n->now);
+    field_when(cli, "due", n->due_at, n->now);
+    field_when(cli, "started", n->started_at, n->now);
+    field_when(cli, "finished", n->finished_at, n->now);
+    field_when(cli, "lease_until", n->lease_until, n->now);
+}
+
+void
+cli_job_show(struct cli *cli, const struct weir_job_view *v)
+{
+    const char *state = weir_job_view_state(v);
+    struct weir_job_numbers n;
+    const void *bytes;
+    size_t len;
+
+    if (cli_out_is_json(cli)) {
+        print_json(cli, v, true);
+        return;
+    }
+    if (cli->format == CLI_OUT_ID) {
+        cli_print_id(cli, weir_job_view_id(v));
+        fputc('\n', cli->out);
+        return;
+    }
+    weir_job_view_numbers(v, &n);
+    if (cli_out_is_table(cli)) {
+        cli_print_id(cli, weir_job_view_id(v));
+        fputs("  ", cli->out);
+        cli_print_text(cli, weir_job_view_type(v));
+        fputs("  ", cli->out);
+        cli_print(cli, cli_state_color(state), "%s", state);
+        fputs(weir_job_view_is_cancelled(v) ? ", told to stop\n" : "\n", cli->out);
+    } else {
+        field(cli, "id", weir_job_view_id(v));
+        field(cli, "type", weir_job_view_type(v));
+        field(cli, "state", state);
+    }
+    field(cli, "queue", weir_job_view_queue(v));
+    show_numbers(cli, &n);
+    field(cli, "worker", weir_job_view_worker(v));
+    field(cli, "progress", weir_job_view_progress(v));
+    show_errors(cli, weir_job_view_errors(v), n.now);
+    bytes = weir_job_view_payload(v, &len);
+    field_bytes(cli, "payload", bytes, len);
+    if (strcmp(state, "done") == 0) {
+        bytes = weir_job_view_result(v, &len);
+        field_bytes(cli, "result", bytes, len);
+    }
+}
