@@ -14,18 +14,32 @@
 #include "base/log.h"
 #include "worker/worker_internal.h"
 
+/* The page says that this is an end in order, not an exit() somewhere in a handler. */
 static _Noreturn void
-leave(enum wr_child_exit how)
+leave(struct wr_slots *page, enum wr_child_exit how)
 {
-    fflush(NULL);
+    if (how == WR_CHILD_DONE || how == WR_CHILD_STARTUP)
+        fflush(NULL); /* else a handler that hangs may hold the lock of a FILE */
+    atomic_store(&page->ended, 1 + (int)how);
     _exit(how);
 }
 
-static void
-say_and_leave(const struct weir_error *err)
+static _Noreturn void
+say_and_leave(struct wr_slots *page, const struct weir_error *err)
 {
     wr_log_error("%s", err->text);
-    leave(WR_CHILD_STARTUP);
+    page->error = *err;
+    leave(page, WR_CHILD_STARTUP);
+}
+
+static enum weir_err
+start_up(const struct weir_worker *w, void **context, struct weir_error *err)
+{
+    enum weir_err rc = w->startup ? w->startup(context, err) : WEIR_OK;
+
+    if (rc != WEIR_OK && err->code == WEIR_OK)
+        return wr_fail(err, rc, 0, "the startup hook failed");
+    return rc;
 }
 
 static int
@@ -61,13 +75,13 @@ wr_child_main(const struct weir_worker *w, struct wr_slots *page, int lifeline_f
     wr_id_make_worker(page->worker);
     tick_ms = wr_clock_ms();
     if (w->has_exec && wr_spawner_start(page, w->concurrency, &spawner, &err) != WEIR_OK)
-        say_and_leave(&err);
+        say_and_leave(page, &err);
     wr_spawner_set_current(spawner);
-    if (w->startup && w->startup(&context, &err) != WEIR_OK)
-        say_and_leave(&err);
+    if (start_up(w, &context, &err) != WEIR_OK)
+        say_and_leave(page, &err);
     if (wr_runner_start(&runner, w->concurrency, page, &err) != WEIR_OK ||
         wr_lease_start(w, &runner, page->worker, &tick_ms, &lease, &err) != WEIR_OK)
-        say_and_leave(&err);
+        say_and_leave(page, &err);
     wr_log_info("worker %s: %zu slots", page->worker, w->concurrency);
     how = wr_io_run(&(struct wr_io_options){.worker = w,
                                             .runner = &runner,
@@ -84,6 +98,7 @@ wr_child_main(const struct weir_worker *w, struct wr_slots *page, int lifeline_f
         if (w->shutdown)
             w->shutdown(context);
     }
+    wr_spawner_set_current(NULL); /* from now on its end is no accident */
     wr_spawner_stop(spawner);
-    leave(how);
+    leave(page, how);
 }

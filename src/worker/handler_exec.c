@@ -8,10 +8,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/log.h"
 #include "base/text.h"
-#include "worker/handler.h"
 #include "worker/spawner.h"
+#include "worker/worker_internal.h"
 
 #define RESULT_MAX 65536
 #define EXIT_SNOOZE 75
@@ -237,6 +239,12 @@ exec_run(struct wr_handler *handler, struct weir_delivery *d)
                         d->record.kill_after_ms, RESULT_MAX, &d->result, &err, &end,
                         &why);
     env_fini(&env);
+    if (rc == WEIR_E_BUG && wr_spawner_current()) {
+        /* Nothing can be started any more, and what ran may still run. The supervisor
+         * kills it, waits, and puts another child in this place. */
+        wr_log_error("%s: this child ends, its jobs go to others", why.text);
+        _exit(WR_CHILD_REPLACE);
+    }
     if (rc != WEIR_OK) {
         weir_delivery_set_error(d, "%s", why.text);
         outcome = WEIR_RETRY;

@@ -22,9 +22,6 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "base/rand.h"
-#include "base/text.h"
-#include "model/retry.h"
 #include "redis/backoff.h"
 #include "redis/conn.h"
 #include "worker/worker_internal.h"
@@ -34,14 +31,18 @@
 #define BLOCK_LOST_MS 1000 /* after a marker was lost */
 #define BLOCK_SLACK_MS 2000
 #define LOST_MEMORY_MS 30000 /* how long a lost marker is remembered */
-#define REGISTRY_MS 2000
+#define REGISTRY_MS 5000
 #define CALL_MAX 256       /* jobs reserved in one call */
 #define AHEAD_US 4000      /* of work a slot may have claimed ahead */
 #define AHEAD_WAIT_MS 2000 /* a job claimed ahead waits no longer */
 #define STOP_GRACE_MS 6000 /* SIGTERM, 5 s, SIGKILL, and the answer */
+#define HURRY_MS 1500
+#define HAND_BACK_MS 1500 /* to hand back the jobs of handlers that did not stop */
+#define ORPHAN_STOP_MS 800
+#define ORPHAN_HAND_BACK_MS 500
+#define ORPHAN_MAX_S 2       /* and the end, whatever hangs */
+#define AWAY_GIVE_UP_MS 1800 /* at the end, with Redis away */
 #define AWAY_MAX_MS 1000
-#define NO_HANDLER_MS 5000
-#define NEWER_FORMAT_MS 30000
 #define PROGRESS_MS 500
 #define STOP_AGAIN_MS 500 /* a stop that came before its command had started */
 
@@ -49,15 +50,6 @@ enum io_state {
     IO_RUN,
     IO_DRAIN,
     IO_STOP
-};
-
-/* How an answer is given. */
-enum answer_kind {
-    ANSWER_ACK,
-    ANSWER_RETRY,
-    ANSWER_BURY,
-    ANSWER_RELEASE,
-    ANSWER_KINDS
 };
 
 struct pending {
@@ -70,7 +62,12 @@ struct line {
     struct wr_queue *queue;
     bool maybe_ready; /* ask it: a marker came, or the last answer was full */
     bool owes_call;   /* a marker was taken: call, also with nothing wanted */
-    struct pending answers[ANSWER_KINDS];
+    int64_t again_ms; /* this queue refused: not before */
+    unsigned failures;
+    int64_t
+        repeat;   /* number of a call whose end is not known: it is made again; 0: none */
+    size_t doubt; /* jobs it may have claimed */
+    struct pending answers[WR_VERDICTS];
 };
 
 struct io {
@@ -83,14 +80,16 @@ struct io {
     size_t lines_n;
 
     enum io_state state;
-    bool hurry, orphaned, lapsed, replace;
+    bool hurry, orphaned, lapsed, replace, handed_back;
+    int64_t began_ms;    /* DRAIN or STOP */
     int64_t deadline_ms; /* of DRAIN or STOP */
     int64_t call;        /* number of the next reserve or exchange */
     size_t outstanding;  /* claimed and not answered */
-    size_t claimed;      /* in all */
+    size_t doubt;        /* sum of the lines' */
     int64_t processed;
-    struct wr_run *alone; /* waits until it is the only one */
-    bool alone_runs;
+    struct wr_run *alone, **alone_last; /* wait until nothing else runs */
+    size_t alone_n;
+    struct wr_run *alone_runs;
     int64_t again_ms; /* Redis is away: not before */
     unsigned failures;
     int64_t registry_ms;
@@ -101,6 +100,14 @@ struct io {
     int64_t posted_ms, block_ms, connect_ms, marker_lost_ms;
     bool timed_out; /* the last block ended without a marker: look, to be sure */
 };
+
+/* A worker that cannot reach Redis must see it well before its leases end. */
+static int64_t
+command_timeout(const struct io *io)
+{
+    return io->w->lease_ms / 2 < COMMAND_TIMEOUT_MS ? io->w->lease_ms / 2
+                                                    : COMMAND_TIMEOUT_MS;
+}
 
 /* ---- queues ---- */
 
@@ -121,7 +128,7 @@ add_line(struct io *io, const char *name)
         return; /* tried again at the next look */
     l->queue = queue;
     l->maybe_ready = true;
-    for (int i = 0; i < ANSWER_KINDS; i++)
+    for (int i = 0; i < WR_VERDICTS; i++)
         l->answers[i].last = &l->answers[i].first;
     l->next = io->lines;
     io->lines = l;
@@ -187,23 +194,29 @@ ahead_limit(const struct io *io)
     return each < WR_AHEAD_MAX ? (size_t)each : WR_AHEAD_MAX;
 }
 
-static void
-want(const struct io *io, struct wr_reserve *r)
+static int64_t
+jobs_left(const struct io *io)
 {
-    size_t slots = io->runner->slots, out = io->outstanding, left = SIZE_MAX;
-    size_t ahead = ahead_limit(io), free, total;
+    return io->w->jobs_left ? atomic_load(io->w->jobs_left) : INT64_MAX;
+}
+
+/* For a call on this queue; NULL: on any. */
+static void
+want(const struct io *io, const struct line *l, struct wr_reserve *r)
+{
+    size_t slots = io->runner->slots, ahead = ahead_limit(io), free, total, left;
+    size_t out = io->outstanding + io->doubt - (l ? l->doubt : 0);
+    int64_t limit = jobs_left(io);
 
     r->free = r->ahead = 0;
-    if (io->state != IO_RUN || io->alone)
+    if (io->state != IO_RUN || io->alone || io->alone_runs || limit <= 0)
         return;
-    if (io->w->max_jobs > 0)
-        left = io->w->max_jobs > io->claimed ? io->w->max_jobs - io->claimed : 0;
+    left = limit < CALL_MAX ? (size_t)limit : CALL_MAX;
     free = out < slots ? slots - out : 0;
     total = out < slots + ahead ? slots + ahead - out : 0;
     /* A batch that is worth the call, once the slots are busy. */
     if (free == 0 && total < ahead / 4)
         total = 0;
-    total = total < CALL_MAX ? total : CALL_MAX;
     total = total < left ? total : left;
     r->free = free < total ? free : total;
     r->ahead = total - r->free;
@@ -234,7 +247,7 @@ fill_run(struct io *io, struct wr_run *run, struct line *line,
     ref->refs++;
     run->claimed_ms = sent_ms;
     run->stopped_ms = 0;
-    run->answered = false;
+    run->answered = run->alone = false;
     run->reason = "failed";
     atomic_store(&run->fence_ms, sent_ms + lease - wr_lease_margin_ms(lease));
     atomic_store(&run->d.stop, WR_STOP_NONE);
@@ -258,6 +271,34 @@ fill_run(struct io *io, struct wr_run *run, struct line *line,
 }
 
 static void
+put_answer(struct line *l, enum wr_verdict kind, struct wr_run *run)
+{
+    run->next = NULL;
+    *l->answers[kind].last = run;
+    l->answers[kind].last = &run->next;
+    l->answers[kind].n++;
+}
+
+static void
+place(struct io *io, struct line *line, struct wr_run *run)
+{
+    if (io->state != IO_RUN) { /* the late answer of a call: not wanted any more */
+        wr_runner_hold(io->runner, run);
+        put_answer(line, WR_VERDICT_RELEASE, run);
+    } else if (run->d.state.lost > 0 && run->handler && run->handler->ops->in_process) {
+        /* What took a worker with it runs alone, so that only it can do it again. */
+        run->alone = true;
+        wr_runner_hold(io->runner, run);
+        run->next = NULL;
+        *io->alone_last = run;
+        io->alone_last = &run->next;
+        io->alone_n++;
+    } else {
+        wr_runner_submit(io->runner, run);
+    }
+}
+
+static void
 admit(struct io *io, struct line *line, struct wr_batch *batch, int64_t sent_ms)
 {
     struct wr_batch_ref *ref = batch->n > 0 ? calloc(1, sizeof(*ref)) : NULL;
@@ -276,13 +317,7 @@ admit(struct io *io, struct line *line, struct wr_batch *batch, int64_t sent_ms)
             break; /* more than was asked for: lapses as well */
         fill_run(io, run, line, &ref->batch.jobs[i], ref, sent_ms);
         io->outstanding++;
-        io->claimed++;
-        /* What took a worker with it runs alone, so that only it can do it again. */
-        if (run->d.state.lost > 0 && run->handler && run->handler->ops->in_process &&
-            !io->alone)
-            io->alone = run;
-        else
-            wr_runner_submit(io->runner, run);
+        place(io, line, run);
     }
     if (--ref->refs == 0) {
         wr_batch_fini(&ref->batch);
@@ -292,15 +327,6 @@ admit(struct io *io, struct line *line, struct wr_batch *batch, int64_t sent_ms)
 
 /* ---- answering ---- */
 
-static void
-put_answer(struct line *l, enum answer_kind kind, struct wr_run *run)
-{
-    run->next = NULL;
-    *l->answers[kind].last = run;
-    l->answers[kind].last = &run->next;
-    l->answers[kind].n++;
-}
-
 static struct line *
 line_of(struct io *io, const struct wr_queue *queue)
 {
@@ -309,125 +335,6 @@ line_of(struct io *io, const struct wr_queue *queue)
     while (l && l->queue != queue)
         l = l->next;
     return l;
-}
-
-/* A failure: again by policy, or dead when its attempts are used up. */
-static enum answer_kind
-fail_run(struct wr_run *run)
-{
-    struct weir_delivery *d = &run->d;
-    int64_t attempts = d->state.attempts + 1;
-    struct wr_backoff backoff;
-    uint64_t random;
-
-    d->delay_ms = d->delay_ms < 0 ? -1 : d->delay_ms;
-    if (attempts > d->record.max_retry)
-        return ANSWER_BURY;
-    if (d->delay_ms < 0) {
-        char spec[256];
-
-        snprintf(spec, sizeof(spec), "%.*s", (int)d->record.backoff.len,
-                 d->record.backoff.ptr ? (const char *)d->record.backoff.ptr : "");
-        if (!wr_backoff_parse(spec, &backoff))
-            (void)wr_backoff_parse(NULL, &backoff);
-        wr_rand_bytes(&random, sizeof(random));
-        d->delay_ms = wr_backoff_delay_ms(&backoff, attempts, random);
-    }
-    return ANSWER_RETRY;
-}
-
-static enum answer_kind
-snooze_run(struct wr_run *run)
-{
-    if (run->d.state.snoozes >= WR_SNOOZES_MAX) {
-        weir_delivery_set_error(&run->d, "snoozed %d times", WR_SNOOZES_MAX);
-        run->reason = "attempts";
-        return fail_run(run);
-    }
-    if (run->d.delay_ms < 0)
-        run->d.delay_ms = WR_SNOOZE_DEFAULT_MS;
-    run->reason = "snoozed";
-    return ANSWER_RETRY;
-}
-
-/* No handler here, or a record from another version: someone else may know it. */
-static enum answer_kind
-judge_unknown(struct wr_run *run)
-{
-    struct weir_delivery *d = &run->d;
-
-    if (run->version >= 0 && run->version != WR_FORMAT_VERSION) {
-        weir_delivery_set_error(d, "format version %d is newer than this worker",
-                                run->version);
-        d->delay_ms = NEWER_FORMAT_MS;
-    } else if (d->type[0] == '\0') {
-        weir_delivery_set_error(d, "its record cannot be read");
-        run->reason = "permanent";
-        return ANSWER_BURY;
-    } else {
-        weir_delivery_set_error(d, "no handler for type %.100s on this worker", d->type);
-        d->delay_ms = NO_HANDLER_MS;
-    }
-    run->reason = "snoozed";
-    return ANSWER_RETRY;
-}
-
-static enum answer_kind
-judge_stopped(struct wr_run *run, enum wr_stop stop)
-{
-    struct weir_delivery *d = &run->d;
-    char limit[32];
-
-    run->reason = "failed";
-    switch (stop) {
-    case WR_STOP_NONE:
-        break;
-    case WR_STOP_SHUTDOWN:
-        if (d->state.interrupted < WR_INTERRUPTED_MAX)
-            return ANSWER_RELEASE;
-        weir_delivery_set_error(d, "interrupted too often");
-        break;
-    case WR_STOP_TIMEOUT:
-        wr_text_show_duration(d->record.timeout_ms, limit, sizeof(limit));
-        weir_delivery_set_error(d, "timeout after %s", limit);
-        break;
-    case WR_STOP_CANCELLED:
-        weir_delivery_set_error(d, "cancelled");
-        d->delay_ms = 0; /* the script ends it as cancelled */
-        return ANSWER_RETRY;
-    case WR_STOP_LOST:
-        return ANSWER_RELEASE; /* refused if it is somebody else's by now */
-    }
-    run->reason = "attempts";
-    return fail_run(run);
-}
-
-/* What the end of a run means for its job. A success wins over a late stop. */
-static enum answer_kind
-judge(struct wr_run *run)
-{
-    enum wr_stop stop = (enum wr_stop)atomic_load(&run->d.stop);
-
-    if (stop != WR_STOP_NONE && !(run->handler && run->outcome == WEIR_DONE))
-        return judge_stopped(run, stop);
-    if (!run->handler)
-        return judge_unknown(run);
-    run->reason = "failed";
-    switch (run->outcome) {
-    case WEIR_DONE:
-        return ANSWER_ACK;
-    case WEIR_SNOOZE:
-        return snooze_run(run);
-    case WEIR_PERMANENT:
-        run->reason = "permanent";
-        return ANSWER_BURY;
-    case WEIR_RETRY:
-        break;
-    }
-    if (fail_run(run) == ANSWER_RETRY)
-        return ANSWER_RETRY;
-    run->reason = "attempts";
-    return ANSWER_BURY;
 }
 
 static void
@@ -440,11 +347,9 @@ collect(struct io *io)
         struct line *l = line_of(io, run->queue);
 
         list = run->next;
-        if (run == io->alone) {
-            io->alone = NULL;
-            io->alone_runs = false;
-        }
-        put_answer(l, judge(run), run);
+        if (run == io->alone_runs)
+            io->alone_runs = NULL;
+        put_answer(l, wr_judge(run), run);
     }
 }
 
@@ -465,7 +370,7 @@ fill_answer(const struct wr_run *run, struct wr_answer *a)
 }
 
 static void
-say_answered(const struct wr_run *run, enum answer_kind kind, enum wr_answered word)
+say_answered(const struct wr_run *run, enum wr_verdict kind, enum wr_answered word)
 {
     static const char *const names[] = {"ack", "retry", "bury", "release"};
 
@@ -478,7 +383,7 @@ say_answered(const struct wr_run *run, enum answer_kind kind, enum wr_answered w
 
 /* Takes the first n of a list that were given, and frees them. */
 static void
-drop_answers(struct io *io, struct pending *p, enum answer_kind kind, size_t n,
+drop_answers(struct io *io, struct pending *p, enum wr_verdict kind, size_t n,
              const enum wr_answered *words)
 {
     for (size_t i = 0; i < n; i++) {
@@ -491,26 +396,47 @@ drop_answers(struct io *io, struct pending *p, enum answer_kind kind, size_t n,
         say_answered(run, kind, words[i]);
         io->outstanding--;
         io->processed++;
-        if (run->phase == WR_RUN_ABANDONED)
-            run->answered = true; /* its thread still uses it */
-        else
+        if (run->phase == WR_RUN_ABANDONED) { /* its thread still uses it */
+            pthread_mutex_lock(&io->runner->mu);
+            run->answered = true;
+            pthread_mutex_unlock(&io->runner->mu);
+        } else {
             wr_runner_free_run(io->runner, run);
+        }
     }
 }
 
-/* Redis did not take it: not at once again. */
-static void
-note_failure(struct io *io, enum weir_err rc, const struct weir_error *err)
+static bool
+is_away(enum weir_err rc)
 {
-    if (rc == WEIR_OK) {
-        if (io->failures > 0)
-            wr_log_warn("Redis answers again");
-        io->failures = 0;
+    return rc == WEIR_E_CONNECT || rc == WEIR_E_NO_REPLY || rc == WEIR_E_LOADING ||
+           rc == WEIR_E_POOL_FULL || rc == WEIR_E_READONLY || rc == WEIR_E_SERVER;
+}
+
+/* Redis did not take it: not at once again. What is wrong with one queue alone does not
+ * keep the others waiting. */
+static void
+note_failure(struct io *io, struct line *l, enum weir_err rc,
+             const struct weir_error *err)
+{
+    int64_t now = wr_clock_ms();
+
+    if (is_away(rc)) {
+        if (io->failures == 0)
+            wr_log_warn("%s", err->text);
+        io->again_ms = now + wr_backoff_ms(io->failures++, AWAY_MAX_MS);
         return;
     }
-    if (io->failures == 0)
-        wr_log_warn("%s", err->text);
-    io->again_ms = wr_clock_ms() + wr_backoff_ms(io->failures++, AWAY_MAX_MS);
+    if (io->failures > 0)
+        wr_log_warn("Redis answers again");
+    io->failures = 0;
+    if (rc == WEIR_OK) {
+        l->failures = 0;
+        return;
+    }
+    if (l->failures == 0)
+        wr_log_error("queue %s: %s", wr_queue_name(l->queue), err->text);
+    l->again_ms = now + wr_backoff_ms(l->failures++, AWAY_MAX_MS);
 }
 
 typedef enum weir_err (*answer_fn)(struct wr_store *store, struct wr_queue *queue,
@@ -532,7 +458,7 @@ fill_answers(const struct pending *p, struct wr_answer *out, size_t max)
 }
 
 static bool
-give_answers(struct io *io, struct line *l, enum answer_kind kind, answer_fn give)
+give_answers(struct io *io, struct line *l, enum wr_verdict kind, answer_fn give)
 {
     struct wr_answer answers[CALL_MAX];
     enum wr_answered words[CALL_MAX];
@@ -543,12 +469,31 @@ give_answers(struct io *io, struct line *l, enum answer_kind kind, answer_fn giv
         enum weir_err rc = give(io->store, l->queue, io->o->page->worker, answers, n,
                                 words, &err);
 
-        note_failure(io, rc, &err);
+        note_failure(io, l, rc, &err);
         if (rc != WEIR_OK)
             return false;
         drop_answers(io, &l->answers[kind], kind, n, words);
     }
     return true;
+}
+
+/* A call that failed may have been done: the same number on the same queue again, and
+ * the script answers what it answered then. */
+static void
+note_call(struct io *io, struct line *l, bool ended, size_t wanted)
+{
+    if (l->repeat == 0)
+        io->call++;
+    io->doubt -= l->doubt;
+    if (ended) {
+        l->repeat = 0;
+        l->doubt = 0;
+        return;
+    }
+    if (l->repeat == 0)
+        l->repeat = io->call - 1;
+    l->doubt = wanted > l->doubt ? wanted : l->doubt;
+    io->doubt += l->doubt;
 }
 
 /* ack what finished and claim the next, in one call. */
@@ -557,27 +502,34 @@ exchange(struct io *io, struct line *l)
 {
     struct wr_answer answers[CALL_MAX];
     enum wr_answered words[CALL_MAX];
-    struct wr_reserve r = {
-        .worker = io->o->page->worker, .call = io->call, .lease_ms = io->w->lease_ms};
+    struct wr_reserve r = {.worker = io->o->page->worker,
+                           .call = l->repeat > 0 ? l->repeat : io->call,
+                           .lease_ms = io->w->lease_ms};
     struct weir_error err = {0};
     struct wr_batch batch;
-    size_t n = fill_answers(&l->answers[ANSWER_ACK], answers, CALL_MAX);
+    size_t n = fill_answers(&l->answers[WR_VERDICT_ACK], answers, CALL_MAX);
     int64_t sent_ms = wr_clock_ms();
+    size_t wanted;
     enum weir_err rc;
 
-    want(io, &r);
+    want(io, l, &r);
+    wanted = r.free + r.ahead;
+    if (io->w->jobs_left)
+        atomic_fetch_sub(io->w->jobs_left, (int64_t)wanted);
     rc = n > 0
              ? wr_store_exchange(io->store, l->queue, &r, answers, n, words, &batch, &err)
              : wr_store_reserve(io->store, l->queue, &r, &batch, &err);
-    note_failure(io, rc, &err);
+    if (io->w->jobs_left)
+        atomic_fetch_add(io->w->jobs_left, (int64_t)wanted - (int64_t)batch.n);
+    note_failure(io, l, rc, &err);
+    note_call(io, l, rc == WEIR_OK, wanted);
     if (rc != WEIR_OK) {
         wr_batch_fini(&batch);
-        return false; /* the same call number: a repeat gets what this one got */
+        return false;
     }
-    io->call++;
-    drop_answers(io, &l->answers[ANSWER_ACK], ANSWER_ACK, n, words);
+    drop_answers(io, &l->answers[WR_VERDICT_ACK], WR_VERDICT_ACK, n, words);
     l->owes_call = false;
-    if (r.free + r.ahead > 0) {
+    if (wanted > 0) {
         if (io->timed_out && batch.n > 0)
             io->marker_lost_ms = sent_ms;
         l->maybe_ready = batch.word == WR_RESERVE_MORE ||
@@ -587,30 +539,82 @@ exchange(struct io *io, struct line *l)
     return true;
 }
 
+static size_t
+answers_n(const struct io *io)
+{
+    size_t n = 0;
+
+    for (const struct line *l = io->lines; l; l = l->next) {
+        for (int i = 0; i < WR_VERDICTS; i++)
+            n += l->answers[i].n;
+    }
+    return n;
+}
+
+/* Of the last ones the release is one call, so that they keep their order: it waits for
+ * the slowest. */
+static bool
+may_release(const struct io *io)
+{
+    return io->state != IO_STOP || io->handed_back || io->outstanding == answers_n(io) ||
+           wr_clock_ms() > io->deadline_ms - 500;
+}
+
 /* True if something was done. */
 static bool
 serve_line(struct io *io, struct line *l)
 {
     static const answer_fn give[] = {
-        [ANSWER_RETRY] = wr_store_retry,
-        [ANSWER_BURY] = wr_store_bury,
-        [ANSWER_RELEASE] = wr_store_release,
+        [WR_VERDICT_RETRY] = wr_store_retry,
+        [WR_VERDICT_BURY] = wr_store_bury,
+        [WR_VERDICT_RELEASE] = wr_store_release,
     };
     struct wr_reserve r = {0};
     bool done = false;
 
-    for (int kind = ANSWER_RETRY; kind < ANSWER_KINDS; kind++) {
-        if (l->answers[kind].n == 0)
+    for (int kind = WR_VERDICT_RETRY; kind < WR_VERDICTS; kind++) {
+        if (l->answers[kind].n == 0 || (kind == WR_VERDICT_RELEASE && !may_release(io)))
             continue;
-        if (!give_answers(io, l, (enum answer_kind)kind, give[kind]))
+        if (!give_answers(io, l, (enum wr_verdict)kind, give[kind]))
             return false;
         done = true;
     }
-    want(io, &r);
-    if (l->answers[ANSWER_ACK].n > 0 || l->owes_call ||
+    want(io, l, &r);
+    if (l->answers[WR_VERDICT_ACK].n > 0 || l->owes_call || l->repeat > 0 ||
         (l->maybe_ready && r.free + r.ahead > 0))
         return exchange(io, l);
     return done;
+}
+
+static struct wr_run *
+take_alone(struct io *io, struct wr_run **at)
+{
+    struct wr_run *run = *at;
+
+    *at = run->next;
+    if (!*at)
+        io->alone_last = at;
+    io->alone_n--;
+    return run;
+}
+
+/* Those that must run alone: one at a time, when all others have ended. */
+static void
+start_alone(struct io *io)
+{
+    for (struct wr_run **at = &io->alone; *at;) {
+        if (atomic_load(&(*at)->d.stop) == WR_STOP_NONE) {
+            at = &(*at)->next;
+            continue;
+        }
+        struct wr_run *run = take_alone(io, at); /* cancelled or lost while it waited */
+
+        put_answer(line_of(io, run->queue), wr_judge(run), run);
+    }
+    if (io->alone && !io->alone_runs && io->outstanding == io->alone_n) {
+        io->alone_runs = take_alone(io, &io->alone);
+        wr_runner_submit(io->runner, io->alone_runs);
+    }
 }
 
 static bool
@@ -621,15 +625,14 @@ serve(struct io *io)
     if (wr_clock_ms() < io->again_ms)
         return false;
     rotate_lines(io);
-    for (struct line *l = io->lines; l && wr_clock_ms() >= io->again_ms; l = l->next)
-        done = serve_line(io, l) || done;
+    for (struct line *l = io->lines; l && wr_clock_ms() >= io->again_ms; l = l->next) {
+        atomic_store(io->o->tick_ms, wr_clock_ms());
+        if (wr_clock_ms() >= l->again_ms)
+            done = serve_line(io, l) || done;
+    }
     if (done)
         io->timed_out = false;
-    /* All others have ended: the one that must run alone may start. */
-    if (io->alone && !io->alone_runs && io->outstanding == 1) {
-        io->alone_runs = true;
-        wr_runner_submit(io->runner, io->alone);
-    }
+    start_alone(io);
     return done;
 }
 
@@ -653,11 +656,11 @@ may_block(struct io *io, int64_t now)
 
     if (io->posted || now < io->connect_ms || now < io->again_ms || io->lines_n == 0)
         return false;
-    want(io, &r);
+    want(io, NULL, &r);
     if (r.free == 0)
         return false; /* a marker would be taken and put back, again and again */
     for (struct line *l = io->lines; l; l = l->next) {
-        if (l->maybe_ready)
+        if (l->maybe_ready && l->failures == 0)
             return false;
     }
     return true;
@@ -671,7 +674,7 @@ post_block(struct io *io, int64_t now)
 
     if (!may_block(io, now))
         return;
-    if (!io->block && wr_server_open(io->server, "weir-wait", now + COMMAND_TIMEOUT_MS,
+    if (!io->block && wr_server_open(io->server, "weir-wait", now + command_timeout(io),
                                      &io->block, NULL) != WEIR_OK) {
         drop_block(io);
         return;
@@ -683,7 +686,7 @@ post_block(struct io *io, int64_t now)
     for (struct line *l = io->lines; l && n < 1000; l = l->next)
         argv[n++] = wr_queue_wake_key(l->queue);
     argv[n++] = wr_span_str(io->block_ms == BLOCK_MS ? "5" : "1");
-    if (wr_conn_send(io->block, argv, n, now + COMMAND_TIMEOUT_MS, NULL) != WEIR_OK) {
+    if (wr_conn_send(io->block, argv, n, now + command_timeout(io), NULL) != WEIR_OK) {
         drop_block(io);
         return;
     }
@@ -749,11 +752,17 @@ release_waiting(struct io *io)
         struct wr_run *run = list;
 
         list = run->next;
-        put_answer(line_of(io, run->queue), ANSWER_RELEASE, run);
+        put_answer(line_of(io, run->queue), WR_VERDICT_RELEASE, run);
     }
-    if (io->alone && !io->alone_runs) {
-        put_answer(line_of(io, io->alone->queue), ANSWER_RELEASE, io->alone);
-        io->alone = NULL;
+}
+
+static void
+release_alone(struct io *io)
+{
+    while (io->alone) {
+        struct wr_run *run = take_alone(io, &io->alone);
+
+        put_answer(line_of(io, run->queue), WR_VERDICT_RELEASE, run);
     }
 }
 
@@ -764,8 +773,10 @@ begin_drain(struct io *io, int64_t grace_ms, const char *why)
         return;
     wr_log_info("%s: no more jobs are claimed, %zu run", why, io->outstanding);
     io->state = IO_DRAIN;
-    io->deadline_ms = wr_clock_ms() + grace_ms;
+    io->began_ms = wr_clock_ms();
+    io->deadline_ms = io->began_ms + grace_ms;
     release_waiting(io);
+    release_alone(io);
     /* The marker that might be sent to us must not be lost with us. */
     if (io->posted)
         drop_block(io);
@@ -777,7 +788,10 @@ static void
 begin_stop(struct io *io)
 {
     io->state = IO_STOP;
-    io->deadline_ms = wr_clock_ms() + (io->hurry ? 1500 : STOP_GRACE_MS);
+    io->began_ms = wr_clock_ms();
+    io->deadline_ms = io->began_ms + (io->orphaned ? ORPHAN_STOP_MS
+                                      : io->hurry  ? HURRY_MS
+                                                   : STOP_GRACE_MS);
     stop_running(io, io->hurry || io->orphaned ? WR_STOP_LOST : WR_STOP_SHUTDOWN);
 }
 
@@ -817,7 +831,7 @@ abandon(struct io *io, struct wr_run *run)
     wr_log_error("job %s ignores its timeout: its handler hangs, this child is replaced",
                  run->d.id);
     run->phase = WR_RUN_ABANDONED;
-    put_answer(line_of(io, run->queue), judge_stopped(run, WR_STOP_TIMEOUT), run);
+    put_answer(line_of(io, run->queue), wr_judge_stopped(run, WR_STOP_TIMEOUT), run);
     io->replace = true;
 }
 
@@ -839,7 +853,8 @@ check_runs(struct io *io, int64_t now)
 
         if (!run->in_use)
             continue;
-        if (run->phase == WR_RUN_WAITING && now - run->claimed_ms > AHEAD_WAIT_MS)
+        if (run->phase == WR_RUN_WAITING && !run->alone &&
+            now - run->claimed_ms > AHEAD_WAIT_MS)
             late = true;
         if (run->phase != WR_RUN_RUNNING)
             continue;
@@ -847,12 +862,15 @@ check_runs(struct io *io, int64_t now)
             wr_run_stop(run, WR_STOP_TIMEOUT);
         else if (stop != WR_STOP_NONE && again)
             wr_run_stop(run, stop);
-        if (run->d.stop_at_ms != 0 &&
-            now >= run->d.stop_at_ms + run->d.record.kill_after_ms)
-            abandon(io, run);
-        else if (run->d.stop_at_ms != 0)
-            next = now < run->d.stop_at_ms && run->d.stop_at_ms < next ? run->d.stop_at_ms
-                                                                       : now + 100;
+        if (run->d.stop_at_ms != 0) {
+            int64_t kill_at = run->d.stop_at_ms + run->d.record.kill_after_ms;
+            int64_t at = now < run->d.stop_at_ms ? run->d.stop_at_ms : kill_at;
+
+            if (now >= kill_at)
+                abandon(io, run);
+            else if (at < next)
+                next = at;
+        }
         if (stop != WR_STOP_NONE && io->stop_again_ms < next)
             next = io->stop_again_ms;
     }
@@ -902,8 +920,8 @@ check_end(struct io *io)
 
     if (io->replace)
         begin_drain(io, io->w->grace_ms, "a handler hangs");
-    if (io->state == IO_RUN && io->w->max_jobs > 0 && io->claimed >= io->w->max_jobs &&
-        io->outstanding == 0)
+    if (io->state == IO_RUN && jobs_left(io) <= 0 && io->outstanding == 0 &&
+        io->doubt == 0)
         begin_drain(io, 0, "did as many jobs as it was told");
     if (io->state == IO_RUN && io->w->drain && all_empty(io))
         begin_drain(io, 0, "nothing is ready");
@@ -916,14 +934,35 @@ static bool
 owes(const struct io *io)
 {
     for (struct line *l = io->lines; l; l = l->next) {
-        for (int i = 0; i < ANSWER_KINDS; i++) {
-            if (l->answers[i].n > 0)
-                return true;
-        }
-        if (l->owes_call)
+        if (l->owes_call || l->repeat > 0)
             return true;
     }
-    return false;
+    return answers_n(io) > 0;
+}
+
+/* C handlers that did not stop end with this process, in a moment: their jobs are handed
+ * back before. Commands are not handed back while they may still run. */
+static void
+hand_back(struct io *io)
+{
+    struct wr_runner *r = io->runner;
+
+    io->handed_back = true;
+    pthread_mutex_lock(&r->mu);
+    for (size_t i = 0; i < r->n; i++) {
+        struct wr_run *run = &r->runs[i];
+
+        if (!run->in_use || run->phase != WR_RUN_RUNNING || !run->handler ||
+            !run->handler->ops->in_process)
+            continue;
+        wr_log_error("job %s: its handler did not stop, it ends with this child",
+                     run->d.id);
+        run->phase = WR_RUN_ABANDONED;
+        put_answer(line_of(io, run->queue),
+                   wr_judge_stopped(run, (enum wr_stop)atomic_load(&run->d.stop)), run);
+    }
+    pthread_mutex_unlock(&r->mu);
+    io->deadline_ms = wr_clock_ms() + (io->orphaned ? ORPHAN_HAND_BACK_MS : HAND_BACK_MS);
 }
 
 /* Nothing more to wait for, or no more time to wait. */
@@ -936,15 +975,35 @@ is_over(struct io *io)
         return false;
     if (io->outstanding == 0 && !owes(io))
         return true;
+    if (io->outstanding == 0) /* only markers are owed: they are not worth a long wait */
+        return now >= io->began_ms + AWAY_GIVE_UP_MS;
     if (io->state == IO_DRAIN)
-        return now >= io->deadline_ms + 2000 && io->outstanding == 0;
-    if (now < io->deadline_ms)
         return false;
-    io->lapsed = io->outstanding > 0;
+    if (now < io->deadline_ms &&
+        (io->failures == 0 || now < io->began_ms + AWAY_GIVE_UP_MS))
+        return false;
+    if (io->failures == 0 && !io->handed_back) {
+        hand_back(io);
+        return false;
+    }
+    io->lapsed = true;
     return true;
 }
 
 /* ---- the loop ---- */
+
+/* Whatever hangs: a handler, Redis, the spawner. */
+static void
+end_soon(void)
+{
+    sigset_t mask;
+
+    signal(SIGALRM, SIG_DFL);
+    sigemptyset(&mask);
+    sigaddset(&mask, SIGALRM);
+    pthread_sigmask(SIG_UNBLOCK, &mask, NULL);
+    alarm(ORPHAN_MAX_S);
+}
 
 static void
 rest(struct io *io, int64_t next)
@@ -961,6 +1020,10 @@ rest(struct io *io, int64_t next)
     pthread_mutex_unlock(&r->mu);
     if (io->again_ms > now && io->again_ms < next)
         next = io->again_ms;
+    for (const struct line *l = io->lines; l; l = l->next) {
+        if (l->again_ms > now && l->again_ms < next)
+            next = l->again_ms;
+    }
     if (io->connect_ms > now && io->connect_ms < next)
         next = io->connect_ms;
     if (io->posted && io->posted_ms + io->block_ms + BLOCK_SLACK_MS < next)
@@ -985,6 +1048,7 @@ rest(struct io *io, int64_t next)
     if (p[3].revents) {
         wr_log_error("the supervisor is gone: jobs are stopped and handed back");
         io->orphaned = io->hurry = true;
+        end_soon();
         begin_drain(io, 0, "orphaned");
         begin_stop(io);
     }
@@ -994,11 +1058,10 @@ static bool
 setup(struct io *io)
 {
     struct weir_error err = {0};
-    int64_t timeout = io->w->lease_ms / 2 < COMMAND_TIMEOUT_MS ? io->w->lease_ms / 2
-                                                               : COMMAND_TIMEOUT_MS;
 
-    if (wr_worker_connect(io->w, "weir-work", 2, timeout, &io->server, &io->store,
-                          &err) != WEIR_OK) {
+    io->alone_last = &io->alone;
+    if (wr_worker_connect(io->w, "weir-work", 2, command_timeout(io), &io->server,
+                          &io->store, &err) != WEIR_OK) {
         wr_log_error("%s", err.text);
         return false;
     }
@@ -1051,6 +1114,10 @@ wr_io_run(const struct wr_io_options *o)
             "%zu jobs could not be handed back: their leases will lapse and others "
             "run them",
             io.outstanding);
+    atomic_store(o->tick_ms, INT64_MAX / 2); /* the end may take longer than a tick */
     teardown(&io);
-    return io.lapsed ? WR_CHILD_LAPSE : io.replace ? WR_CHILD_REPLACE : WR_CHILD_DONE;
+    return io.lapsed        ? WR_CHILD_LAPSE
+           : io.replace     ? WR_CHILD_REPLACE
+           : io.handed_back ? WR_CHILD_HUNG
+                            : WR_CHILD_DONE;
 }

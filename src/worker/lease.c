@@ -19,6 +19,7 @@
 
 #define BEAT_MS 5000
 #define WAITING_MAX_MS 2000 /* a job that waits longer for its slot is not renewed */
+#define IO_SLACK_MS 5000    /* a call of the I/O thread may take this long */
 #define OVERTIME_MS 5000    /* beyond timeout and kill time */
 
 struct wr_lease_thread {
@@ -35,8 +36,15 @@ struct wr_lease_thread {
     int stop_fd;
     pthread_t thread;
     int64_t started_ms, renew_at_ms, beat_at_ms;
+    size_t held_n; /* at the last renewal */
     bool away;
 };
+
+int64_t
+wr_lease_timeout_ms(int64_t lease_ms)
+{
+    return lease_ms / 5 < 2000 ? lease_ms / 5 : 2000;
+}
 
 int64_t
 wr_lease_margin_ms(int64_t lease_ms)
@@ -65,9 +73,10 @@ limit_of(const struct wr_run *run)
 static bool
 must_renew(const struct wr_run *run, int64_t now)
 {
-    if (!run->in_use)
+    if (!run->in_use || run->answered)
         return false;
-    return run->phase != WR_RUN_WAITING || now - run->claimed_ms < WAITING_MAX_MS;
+    return run->alone || run->phase != WR_RUN_WAITING ||
+           now - run->claimed_ms < WAITING_MAX_MS;
 }
 
 static size_t
@@ -171,6 +180,8 @@ renew_all(struct wr_lease_thread *t)
     size_t n = copy_held(t, &held);
     bool ok = held != NULL;
 
+    t->held_n = n;
+
     if (n > 0)
         qsort(held, n, sizeof(*held), by_queue);
     for (size_t first = 0, end; first < n && ok; first = end) {
@@ -196,7 +207,7 @@ fence_all(struct wr_lease_thread *t)
         struct wr_run *run = &r->runs[i];
         int64_t fence = atomic_load(&run->fence_ms);
 
-        if (!run->in_use || run->phase == WR_RUN_FINISHED ||
+        if (!run->in_use || run->answered || run->phase == WR_RUN_FINISHED ||
             atomic_load(&run->d.stop) == WR_STOP_LOST)
             continue;
         if (now >= fence) {
@@ -259,10 +270,12 @@ post_hint(struct wr_lease_thread *t)
 {
     char key[WR_KEY_MAX];
 
-    if (t->posted || wr_clock_ms() < t->hint_again_ms)
+    if (t->posted || wr_clock_ms() < t->hint_again_ms || (t->away && t->held_n > 0))
         return;
-    if (!t->hints && wr_server_open(t->server, "weir-hints", wr_clock_ms() + 1000,
-                                    &t->hints, NULL) != WEIR_OK) {
+    if (!t->hints &&
+        wr_server_open(t->server, "weir-hints",
+                       wr_clock_ms() + wr_lease_timeout_ms(t->worker->lease_ms),
+                       &t->hints, NULL) != WEIR_OK) {
         drop_hints(t);
         return;
     }
@@ -302,7 +315,7 @@ take_hint(struct wr_lease_thread *t)
 static bool
 io_is_alive(const struct wr_lease_thread *t)
 {
-    return wr_clock_ms() - atomic_load(t->io_tick_ms) < 2 * t->worker->lease_ms + 5000;
+    return wr_clock_ms() - atomic_load(t->io_tick_ms) < t->worker->lease_ms + IO_SLACK_MS;
 }
 
 static void *
@@ -323,13 +336,15 @@ lease_main(void *arg)
         }
         if (hinted || now >= t->renew_at_ms)
             t->renew_at_ms = wr_clock_ms() + (renew_all(t) ? period : period / 4 + 1);
-        if (now >= t->beat_at_ms) {
+        /* While Redis is away nothing may take the time that fencing needs. */
+        if (now >= t->beat_at_ms && (!t->away || t->held_n == 0)) {
             beat(t, false);
             t->beat_at_ms = wr_clock_ms() + BEAT_MS;
         }
         next = fence_all(t);
         next = t->renew_at_ms < next ? t->renew_at_ms : next;
-        next = t->beat_at_ms < next ? t->beat_at_ms : next;
+        if (!t->away || t->held_n == 0)
+            next = t->beat_at_ms < next ? t->beat_at_ms : next;
         post_hint(t);
         p[0] = (struct pollfd){.fd = t->stop_fd, .events = POLLIN};
         p[1] = (struct pollfd){.fd = t->posted ? wr_conn_fd(t->hints) : -1,
@@ -348,7 +363,7 @@ wr_lease_start(const struct weir_worker *w, struct wr_runner *runner, const char
                struct weir_error *err)
 {
     struct wr_lease_thread *t = calloc(1, sizeof(*t));
-    int64_t timeout = w->lease_ms / 5 < 2000 ? w->lease_ms / 5 : 2000;
+    int64_t timeout = wr_lease_timeout_ms(w->lease_ms);
     enum weir_err rc;
 
     *out = NULL;

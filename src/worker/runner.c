@@ -182,6 +182,16 @@ copy_to_page(struct wr_slot *slot, const struct wr_run *run)
 }
 
 void
+wr_runner_hold(struct wr_runner *r, struct wr_run *run)
+{
+    copy_to_page(&r->page->slot[run->page_slot], run);
+    pthread_mutex_lock(&r->mu);
+    run->phase = WR_RUN_WAITING;
+    run->in_use = true;
+    pthread_mutex_unlock(&r->mu);
+}
+
+void
 wr_runner_submit(struct wr_runner *r, struct wr_run *run)
 {
     copy_to_page(&r->page->slot[run->page_slot], run);

@@ -17,11 +17,12 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "redis/backoff.h"
 #include "sched/sched.h"
 #include "worker/worker_internal.h"
 
 #define COMMAND_TIMEOUT_MS 2000
-#define PAGES_MAX 4096
+#define RETRY_MAX_MS 200
 
 struct service {
     const struct weir_worker *w;
@@ -31,37 +32,51 @@ struct service {
     struct wr_store *store;
 };
 
-/* All that the page says of one queue; the queue's claims speak for what it does not. */
-static enum weir_err
-reclaim_queue(struct service *s, const struct wr_slots *page, const char *name,
-              struct weir_error *err)
+/* What the page says of one queue. It was written by a process that died: nothing in it
+ * is trusted but by the script, which checks id, token and worker together. */
+static size_t
+read_page(const struct wr_slots *page, const char *name, struct wr_holding *out, size_t n)
 {
-    struct wr_holding *held = calloc(page->n, sizeof(*held));
-    struct wr_queue *queue;
-    struct wr_moved moved;
-    size_t n = 0;
-    enum weir_err rc = wr_store_queue(s->store, name, &queue, err);
+    size_t found = 0;
 
-    for (size_t i = 0; held && rc == WEIR_OK && i < page->n; i++) {
+    for (size_t i = 0; i < n; i++) {
         const struct wr_slot *slot = &page->slot[i];
-        int state = atomic_load(&slot->state);
+        int state = atomic_load_explicit(&slot->state, memory_order_acquire);
 
         if (state == WR_SLOT_FREE || strncmp(slot->queue, name, sizeof(slot->queue)) != 0)
             continue;
-        held[n++] = (struct wr_holding){
+        out[found++] = (struct wr_holding){
             .id = {slot->id, strnlen(slot->id, sizeof(slot->id))},
             .token = {slot->token, strnlen(slot->token, sizeof(slot->token))},
             .started = state == WR_SLOT_RUNNING,
         };
     }
+    return found;
+}
+
+/* Also with nothing on the page: the queue's claims speak of a last call that nobody
+ * read. */
+static enum weir_err
+reclaim_queue(struct service *s, const struct wr_slots *page, const char *name,
+              struct weir_error *err)
+{
+    size_t size = wr_page_size(s->w), n = 0, first = 0;
+    struct wr_holding *held = calloc(size, sizeof(*held));
+    struct wr_queue *queue;
+    struct wr_moved moved;
+    char worker[sizeof(page->worker)];
+    enum weir_err rc = wr_store_queue(s->store, name, &queue, err);
+
     if (!held)
-        rc = wr_fail(err, WEIR_E_NO_MEMORY, 0, "reclaim");
-    for (size_t first = 0; rc == WEIR_OK && (first < n || first == 0);
-         first += WR_BATCH_MAX) {
+        return wr_fail(err, WEIR_E_NO_MEMORY, 0, "reclaim");
+    snprintf(worker, sizeof(worker), "%.*s", (int)sizeof(page->worker) - 1, page->worker);
+    if (rc == WEIR_OK)
+        n = read_page(page, name, held, size);
+    for (; rc == WEIR_OK && (first < n || first == 0); first += WR_BATCH_MAX) {
         size_t some = n - first < WR_BATCH_MAX ? n - first : WR_BATCH_MAX;
 
-        rc = wr_store_reclaim_held(s->store, queue, page->worker, held + first, some,
-                                   &moved, NULL, err);
+        rc = wr_store_reclaim_held(s->store, queue, worker, held + first, some, &moved,
+                                   NULL, err);
         if (rc == WEIR_OK && moved.moved + moved.delayed + moved.dead > 0)
             wr_log_warn(
                 "queue %s: took back %lld jobs of a dead worker (%lld wait, %lld are "
@@ -70,41 +85,71 @@ reclaim_queue(struct service *s, const struct wr_slots *page, const char *name,
                 (long long)moved.delayed, (long long)moved.dead);
     }
     free(held);
-    return rc == WEIR_E_NO_QUEUE ? WEIR_OK : rc;
+    return rc;
 }
 
-static enum weir_err
-reclaim_page(struct service *s, const struct wr_slots *page, struct weir_error *err)
+/* True when there is nothing more to try on this queue: done, or broken in a way that
+ * only a person can mend, which must not keep the jobs of others waiting. */
+static bool
+reclaim_or_leave(struct service *s, const struct wr_slots *page, const char *name)
 {
-    enum weir_err rc = WEIR_OK;
-    struct wr_reply *reply;
+    struct weir_error err = {0};
+    enum weir_err rc = reclaim_queue(s, page, name, &err);
+    enum weir_err_kind kind = weir_err_kind_of(rc);
 
-    for (char **name = s->w->queues; name && *name && rc == WEIR_OK; name++)
-        rc = reclaim_queue(s, page, *name, err);
+    if (rc == WEIR_OK || rc == WEIR_E_NO_QUEUE)
+        return true;
+    if (kind == WEIR_KIND_BUSY || kind == WEIR_KIND_UNKNOWN || rc == WEIR_E_READONLY)
+        return false;
+    wr_log_error("queue %s: %s", name, err.text);
+    return true;
+}
+
+static bool
+reclaim_page(struct service *s, const struct wr_slots *page)
+{
+    struct wr_reply *reply;
+    bool done = true;
+
+    for (char **name = s->w->queues; name && *name; name++)
+        done = reclaim_or_leave(s, page, *name) && done;
     if (s->w->queues)
-        return rc;
-    rc = wr_store_registry(s->store, &reply, err);
-    for (size_t i = 1; rc == WEIR_OK && i < wr_reply_len(reply); i++) {
+        return done;
+    if (wr_store_registry(s->store, &reply, NULL) != WEIR_OK)
+        return false;
+    for (size_t i = 1; i < wr_reply_len(reply); i++) {
         struct wr_span name = wr_reply_span(wr_reply_at(reply, i));
         char text[132];
 
         snprintf(text, sizeof(text), "%.*s", (int)name.len, (const char *)name.ptr);
-        rc = reclaim_queue(s, page, text, err);
+        done = reclaim_or_leave(s, page, text) && done;
     }
     wr_reply_free(reply);
-    return rc;
+    return done;
 }
 
-/* Until Redis takes it: the leases would do it too, only later. */
+/* Told to stop, or the supervisor is gone: waits at most this long for it. */
+static bool
+is_told(int fd, int signals, int wait_ms)
+{
+    struct pollfd p[2] = {{.fd = fd, .events = POLLRDHUP},
+                          {.fd = signals, .events = POLLIN}};
+
+    return poll(p, 2, wait_ms) > 0;
+}
+
+/* Until Redis takes it, but no longer than the leases last: they would do it too. */
 static void
-reclaim_until_done(struct service *s, unsigned char number, int fd)
+reclaim_until_done(struct service *s, unsigned char number, int fd, int signals)
 {
     const struct wr_slots *page = number < s->pages_n ? s->pages[number] : NULL;
-    struct weir_error err = {0};
     int64_t deadline = wr_clock_ms() + s->w->lease_ms;
+    unsigned failures = 0;
 
-    while (page && reclaim_page(s, page, &err) != WEIR_OK && wr_clock_ms() < deadline)
-        poll(NULL, 0, 50);
+    while (page && !reclaim_page(s, page) && wr_clock_ms() < deadline) {
+        if (is_told(fd, signals, (int)wr_backoff_ms(failures++, RETRY_MAX_MS)))
+            break;
+    }
     (void)!write(fd, &number, 1);
 }
 
@@ -149,7 +194,7 @@ serve(struct service *s, int fd, int signals)
         if (p[0].revents) {
             if (read(fd, &number, 1) != 1)
                 return; /* the supervisor is gone */
-            reclaim_until_done(s, number, fd);
+            reclaim_until_done(s, number, fd, signals);
         } else if (p[1].revents) {
             return;
         }

@@ -19,6 +19,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include <weir/error.h>
+
 #define WR_SLOTS_MAX 1024
 
 enum wr_slot_state {
@@ -36,8 +38,12 @@ struct wr_slot {
 };
 
 struct wr_slots {
-    char worker[100]; /* the child's worker id */
-    size_t n;         /* entries: one per job that the child can hold */
+    char worker[100];  /* the child's worker id */
+    size_t n;          /* entries: one per job that the child can hold; not to be trusted
+                          when the child is dead: the supervisor sets it again */
+    _Atomic int ended; /* 1 + its exit status, said just before it ends in order; 0: it
+                          crashed, or a handler called exit() */
+    struct weir_error error; /* why it could not start */
     struct wr_slot slot[];
 };
 

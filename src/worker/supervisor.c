@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -53,10 +54,10 @@ struct supervisor {
     bool stopping;
     int64_t kill_at_ms;
     enum wr_child_exit worst;
+    struct weir_error startup; /* what a child's startup hook said */
     sigset_t signals, before;
+    struct sigaction child_before, pipe_before;
 };
-
-static volatile sig_atomic_t told; /* weir_worker_stop() */
 
 /* ---- starting ---- */
 
@@ -84,6 +85,7 @@ start_child(struct supervisor *s, struct place *p)
         return;
     }
     p->page = page;
+    p->pages[page]->n = wr_page_size(s->w);
     wr_slots_clear(p->pages[page]);
     p->started_ms = wr_clock_ms();
     p->pid = fork();
@@ -137,22 +139,24 @@ start_service(struct supervisor *s)
 
 /* ---- a death ---- */
 
-static void
-reap_orphans(void)
+/* A scribbled page must not make us kill ourselves or a child that is well. */
+static bool
+is_ours(const struct supervisor *s, int pgid)
 {
-    /* Spawners and commands of dead children have become ours. WNOWAIT looks first, so
-     * that a child of our own is left for the main loop. */
-    siginfo_t info;
-
-    info.si_pid = 0;
-    while (waitid(P_PGID, 0, &info, WEXITED | WNOHANG) == 0 && info.si_pid > 0)
-        info.si_pid = 0;
+    if (pgid == (int)getpgrp() || pgid == (int)s->service)
+        return true;
+    for (size_t i = 0; i < s->w->processes; i++) {
+        if (pgid == (int)s->places[i].pid)
+            return true;
+    }
+    return false;
 }
 
 /* Kills the groups that the child's slots had started, and waits until they are gone:
- * else a job could run twice at a time. */
+ * else a job could run twice at a time. Spawners and commands of dead children become
+ * ours; those of other groups are reaped by the main loop. */
 static void
-kill_groups(const struct wr_slots *page)
+kill_groups(const struct supervisor *s, const struct wr_slots *page)
 {
     int64_t deadline = wr_clock_ms() + GROUP_GONE_MS;
     bool any = true;
@@ -162,7 +166,7 @@ kill_groups(const struct wr_slots *page)
         for (size_t i = 0; i < page->n; i++) {
             int pgid = atomic_load(&page->slot[i].pgid);
 
-            if (pgid <= 1)
+            if (pgid <= 1 || is_ours(s, pgid))
                 continue;
             if (first)
                 kill(-pgid, SIGKILL);
@@ -173,7 +177,6 @@ kill_groups(const struct wr_slots *page)
         if (any)
             poll(NULL, 0, 2);
     }
-    reap_orphans();
 }
 
 static void
@@ -200,10 +203,17 @@ say_death(pid_t pid, int status)
 static void
 child_ended(struct supervisor *s, struct place *p, int status)
 {
-    bool orderly = WIFEXITED(status) && WEXITSTATUS(status) != WR_CHILD_REPLACE;
+    struct wr_slots *page = p->pages[p->page];
+    int ended = atomic_load(&page->ended);
+    bool orderly = WIFEXITED(status) && ended == 1 + WEXITSTATUS(status) &&
+                   ended != 1 + WR_CHILD_REPLACE;
     int64_t now = wr_clock_ms();
 
     say_death(p->pid, status);
+    if (WIFEXITED(status) && ended == 0)
+        wr_log_error("worker child %d ended in the middle: did a handler call exit()?",
+                     (int)p->pid);
+    page->n = wr_page_size(s->w);
     close(p->lifeline);
     p->lifeline = -1;
     p->pid = 0;
@@ -212,9 +222,11 @@ child_ended(struct supervisor *s, struct place *p, int status)
 
         p->over = true;
         s->worst = how > s->worst ? how : s->worst;
+        if (how == WR_CHILD_STARTUP)
+            s->startup = page->error;
         return;
     }
-    kill_groups(p->pages[p->page]);
+    kill_groups(s, page);
     take_back(s, p);
     p->rapid = now - p->started_ms < RAPID_MS ? p->rapid + 1 : 0;
     p->start_at_ms = now;
@@ -352,17 +364,35 @@ wait_for_event(struct supervisor *s, int64_t next)
     switch (sigtimedwait(&s->signals, &info, &t)) {
     case SIGTERM:
     case SIGINT:
-        begin_stop(s);
+        /* weir_worker_stop() asks, it does not hurry, however often it is called. */
+        if (!s->stopping || info.si_pid != getpid())
+            begin_stop(s);
         break;
     case SIGCHLD:
     default:
         break;
     }
-    if (told) {
-        told = 0;
+    if (atomic_load(&s->w->stop_asked) && !s->stopping)
         begin_stop(s);
-    }
     reap(s);
+}
+
+/* max_jobs is the worker's, whatever its number of children and however often they are
+ * replaced. */
+static bool
+share_limit(struct weir_worker *w)
+{
+    void *at;
+
+    if (w->max_jobs == 0)
+        return true;
+    at = mmap(NULL, sizeof(*w->jobs_left), PROT_READ | PROT_WRITE,
+              MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (at == MAP_FAILED)
+        return false;
+    w->jobs_left = at;
+    atomic_store(w->jobs_left, (int64_t)w->max_jobs);
+    return true;
 }
 
 static enum weir_err
@@ -372,14 +402,14 @@ make_places(struct supervisor *s, struct weir_error *err)
 
     s->places = calloc(n, sizeof(*s->places));
     s->pages = calloc(2 * n, sizeof(*s->pages));
-    if (!s->places || !s->pages)
+    if (!s->places || !s->pages || !share_limit(s->w))
         return wr_fail(err, WEIR_E_NO_MEMORY, 0, "supervisor");
     for (size_t i = 0; i < 2 * n; i++) {
         struct place *p = &s->places[i / 2];
 
         p->lifeline = -1;
         p->taken_back[i % 2] = true;
-        p->pages[i % 2] = s->pages[i] = wr_slots_new(s->w->concurrency + WR_AHEAD_MAX);
+        p->pages[i % 2] = s->pages[i] = wr_slots_new(wr_page_size(s->w));
         if (!s->pages[i])
             return wr_fail(err, WEIR_E_NO_MEMORY, errno, "supervisor");
     }
@@ -389,10 +419,16 @@ make_places(struct supervisor *s, struct weir_error *err)
 static void
 free_places(struct supervisor *s)
 {
-    for (size_t i = 0; s->pages && i < 2 * s->w->processes; i++)
+    for (size_t i = 0; s->pages && i < 2 * s->w->processes; i++) {
+        if (s->pages[i])
+            s->pages[i]->n = wr_page_size(s->w);
         wr_slots_free(s->pages[i]);
+    }
     free(s->pages);
     free(s->places);
+    if (s->w->jobs_left)
+        munmap(s->w->jobs_left, sizeof(*s->w->jobs_left));
+    s->w->jobs_left = NULL;
 }
 
 static enum weir_err
@@ -400,16 +436,41 @@ outcome(const struct supervisor *s, struct weir_error *err)
 {
     switch (s->worst) {
     case WR_CHILD_DONE:
+    case WR_CHILD_HUNG:
     case WR_CHILD_REPLACE:
         return WEIR_OK;
     case WR_CHILD_STARTUP:
-        return wr_fail(err, WEIR_E_CONFIG, 0,
-                       "a worker child could not start (see its log)");
+        return wr_fail(err, s->startup.code == WEIR_OK ? WEIR_E_CONFIG : s->startup.code,
+                       0, "a worker child could not start: %.200s",
+                       s->startup.text[0] ? s->startup.text : "see its log");
     case WR_CHILD_LAPSE:
         return wr_fail(err, WEIR_E_CONNECT, 0,
                        "jobs could not be handed back: their leases will lapse");
     }
     return wr_fail(err, WEIR_E_BUG, 0, "a child ended with status %d", (int)s->worst);
+}
+
+static void
+take_signals(struct supervisor *s)
+{
+    /* An ignored SIGCHLD would let the kernel reap, and nobody learn how they ended. */
+    struct sigaction plain = {.sa_handler = SIG_DFL}, ignore = {.sa_handler = SIG_IGN};
+
+    sigemptyset(&s->signals);
+    sigaddset(&s->signals, SIGTERM);
+    sigaddset(&s->signals, SIGINT);
+    sigaddset(&s->signals, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &s->signals, &s->before);
+    sigaction(SIGCHLD, &plain, &s->child_before);
+    sigaction(SIGPIPE, &ignore, &s->pipe_before);
+}
+
+static void
+give_signals_back(struct supervisor *s)
+{
+    sigaction(SIGCHLD, &s->child_before, NULL);
+    sigaction(SIGPIPE, &s->pipe_before, NULL);
+    sigprocmask(SIG_SETMASK, &s->before, NULL);
 }
 
 enum weir_err
@@ -418,12 +479,8 @@ wr_supervise(struct weir_worker *w, struct weir_error *err)
     struct supervisor s = {.w = w, .service_fd = -1};
     enum weir_err rc = make_places(&s, err);
 
-    told = 0;
-    sigemptyset(&s.signals);
-    sigaddset(&s.signals, SIGTERM);
-    sigaddset(&s.signals, SIGINT);
-    sigaddset(&s.signals, SIGCHLD);
-    sigprocmask(SIG_BLOCK, &s.signals, &s.before);
+    fflush(NULL); /* else each child prints again what waits in our buffers */
+    take_signals(&s);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     if (rc == WEIR_OK) {
         atomic_store(&w->stop_pid, (int)getpid());
@@ -434,8 +491,9 @@ wr_supervise(struct weir_worker *w, struct weir_error *err)
         atomic_store(&w->stop_pid, 0);
         rc = outcome(&s, err);
     }
+    atomic_store(&w->stop_asked, false);
     prctl(PR_SET_CHILD_SUBREAPER, 0);
-    sigprocmask(SIG_SETMASK, &s.before, NULL);
+    give_signals_back(&s);
     free_places(&s);
     return rc;
 }
@@ -445,7 +503,7 @@ weir_worker_stop(struct weir_worker *w)
 {
     int pid = atomic_load(&w->stop_pid);
 
-    told = 1;
+    atomic_store(&w->stop_asked, true);
     if (pid > 0)
         kill((pid_t)pid, SIGTERM);
 }

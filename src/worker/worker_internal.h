@@ -27,12 +27,14 @@
 /* How a child ends: its exit status. */
 enum wr_child_exit {
     WR_CHILD_DONE = 0,    /* told to, or nothing left to do */
+    WR_CHILD_HUNG = 1,    /* the same, but handlers that did not stop end with it; their
+                             jobs were handed back */
     WR_CHILD_REPLACE = 3, /* a handler hangs: start another in its place */
     WR_CHILD_STARTUP = 4, /* its startup hook failed: end the whole worker */
     WR_CHILD_LAPSE = 5,   /* told to, but jobs could not be handed back */
 };
 
-/* Never written after weir_worker_new() and the registrations. */
+/* Never written after weir_worker_new() and the registrations, but for its atomics. */
 struct weir_worker {
     char *url, *ns, *password, *pidfile;
     char **queues; /* NULL: every registered queue */
@@ -44,7 +46,17 @@ struct weir_worker {
     weir_shutdown_fn shutdown;
     bool has_exec;
     _Atomic int stop_pid; /* the supervisor while it runs; 0: not */
+    _Atomic bool stop_asked;
+    _Atomic int64_t
+        *jobs_left; /* shared by its processes while it runs; NULL: no limit */
 };
+
+/* Entries of a child's page: its slots and what it may claim ahead. */
+static inline size_t
+wr_page_size(const struct weir_worker *w)
+{
+    return w->concurrency + WR_AHEAD_MAX;
+}
 
 /* A server and a store of their own for one thread. */
 enum weir_err
@@ -84,8 +96,9 @@ struct wr_run {
     int64_t claimed_ms;        /* monotonic */
     _Atomic int64_t fence_ms;  /* monotonic: renewed since, or stopped before then */
     int64_t stopped_ms;        /* when it was told to stop; 0: not */
-    bool answered;             /* abandoned, and its answer is given */
-    bool in_use;
+    bool alone;    /* runs when nothing else does, however long that takes to come */
+    bool answered; /* abandoned, and its answer is given */
+    bool in_use;   /* held: renewed, fenced; with answered guarded by mu */
 };
 
 struct wr_runner {
@@ -114,6 +127,9 @@ void wr_runner_stop(struct wr_runner *r); /* every handler must have returned */
 /* I/O thread: a run to fill, or NULL when all are in use. */
 struct wr_run *wr_runner_new_run(struct wr_runner *r);
 void wr_runner_free_run(struct wr_runner *r, struct wr_run *run);
+/* Puts it on the page and lets the lease thread renew and fence it. */
+void wr_runner_hold(struct wr_runner *r, struct wr_run *run);
+/* The same, and hands it to a thread. */
 void wr_runner_submit(struct wr_runner *r, struct wr_run *run);
 /* All that finished since the last call, oldest first. */
 struct wr_run *wr_runner_take_finished(struct wr_runner *r);
@@ -121,6 +137,23 @@ struct wr_run *wr_runner_take_finished(struct wr_runner *r);
 struct wr_run *wr_runner_take_waiting(struct wr_runner *r);
 /* With mu held: tells a run to stop; higher reasons win. */
 void wr_run_stop(struct wr_run *run, enum wr_stop why);
+
+/* ---- judge.c: what the end of a run means for its job ---- */
+
+/* How an answer is given. */
+enum wr_verdict {
+    WR_VERDICT_ACK,
+    WR_VERDICT_RETRY,
+    WR_VERDICT_BURY,
+    WR_VERDICT_RELEASE,
+    WR_VERDICTS
+};
+
+/* Of a run that finished: sets its reason, delay and error text. A success wins over a
+ * late stop; else the stop over what the handler said. */
+enum wr_verdict wr_judge(struct wr_run *run);
+/* Of a run that was told to stop for this reason. */
+enum wr_verdict wr_judge_stopped(struct wr_run *run, enum wr_stop stop);
 
 /* ---- lease.c ---- */
 
@@ -134,6 +167,9 @@ void wr_lease_stop(struct wr_lease_thread *lease); /* NULL is allowed */
 /* What the beat tells. */
 void wr_lease_set_processed(struct wr_lease_thread *lease, int64_t processed);
 
+/* How long one command may take here: long enough for a busy server, short enough to
+ * leave time to fence. */
+int64_t wr_lease_timeout_ms(int64_t lease_ms);
 /* How long before its end a lease counts as lost here. */
 int64_t wr_lease_margin_ms(int64_t lease_ms);
 
