@@ -1,0 +1,135 @@
+#include "cli/queue_view.h"
+
+#include "base/text.h"
+#include "cli/json.h"
+
+#define LATE_MS 5000 /* a scheduler that lives promotes and reclaims much sooner */
+
+static void
+put_since(struct cli_json *json, const char *key, int64_t at, int64_t now)
+{
+    if (at == 0)
+        cli_json_null(json, key);
+    else
+        cli_json_int(json, key, now - at);
+}
+
+/* The keys are the contract of weir(1). */
+static void
+print_json(struct cli *cli, const char *queue, const struct weir_audit *a)
+{
+    struct cli_json *json = cli_json_new();
+
+    cli_json_text(json, "queue", queue);
+    cli_json_text(json, "engine", a->engine);
+    cli_json_bool(json, "paused", a->paused);
+    if (a->paused) {
+        cli_json_text(json, "paused_by", a->paused_by);
+        cli_json_text(json, "paused_reason", a->paused_why);
+        cli_json_int(json, "paused_at", a->paused_at);
+    }
+    cli_json_int(json, "ready", a->ready);
+    cli_json_int(json, "delayed", a->delayed);
+    cli_json_int(json, "processing", a->processing);
+    cli_json_int(json, "dead", a->dead);
+    cli_json_int(json, "done", a->done);
+    put_since(json, "oldest_ready_ms", a->oldest_ready, a->now);
+    cli_json_int(json, "overdue", a->overdue);
+    cli_json_int(json, "stuck", a->stuck);
+    if (a->next_due == 0)
+        cli_json_null(json, "next_due_ms");
+    else
+        cli_json_int(json, "next_due_ms", a->next_due - a->now);
+    put_since(json, "heartbeat_promote_ms", a->heartbeat_promote, a->now);
+    put_since(json, "heartbeat_reclaim_ms", a->heartbeat_reclaim, a->now);
+    cli_json_int(json, "retried", a->retried);
+    cli_json_int(json, "reclaimed", a->reclaimed + a->reclaimed_delayed);
+    cli_json_int(json, "stale", a->stale);
+    cli_json_int(json, "enqueued", a->enqueued);
+    cli_json_int(json, "kept", a->kept);
+    cli_json_int(json, "gap", a->gap);
+    cli_json_print(json, cli->out);
+    cli_json_free(json);
+}
+
+bool
+cli_queue_complaint(const struct weir_audit *a, char *out, size_t cap)
+{
+    char text[32];
+
+    if (!weir_audit_is_good(a)) {
+        snprintf(out, cap, "the sums are off: weir audit");
+        return true;
+    }
+    if (a->delayed > 0 && a->next_due > 0 && a->now - a->next_due > LATE_MS) {
+        wr_text_show_duration(a->now - a->next_due, text, sizeof(text));
+        snprintf(out, cap, "%lld jobs are overdue, the first since %s: no scheduler runs",
+                 (long long)a->overdue, text);
+        return true;
+    }
+    if (a->stuck > 0 &&
+        (a->heartbeat_reclaim == 0 || a->now - a->heartbeat_reclaim > 2 * LATE_MS)) {
+        snprintf(out, cap, "%lld jobs lost their worker: no scheduler takes them back",
+                 (long long)a->stuck);
+        return true;
+    }
+    return false;
+}
+
+struct cli_table *
+cli_queue_table(struct cli *cli)
+{
+    static const struct cli_column columns[] = {
+        {"queue", false, false},  {"state", false, false},     {"ready", true, false},
+        {"delayed", true, false}, {"processing", true, false}, {"dead", true, false},
+        {"done", true, false},    {"oldest", true, false},     {"next due", true, true},
+        {"engine", false, true},  {"note", false, false}};
+
+    return cli_table_new(cli, columns, sizeof(columns) / sizeof(columns[0]));
+}
+
+static void
+note_cell(struct cli_table *t, const struct weir_audit *a)
+{
+    char text[300] = "", since[32];
+    struct wr_buf shown = {0};
+
+    if (cli_queue_complaint(a, text, sizeof(text))) {
+        cli_cell(t, CLI_RED, "! %s", text);
+        return;
+    }
+    if (!a->paused) {
+        cli_cell_text(t, "");
+        return;
+    }
+    wr_text_show_duration(a->now - a->paused_at, since, sizeof(since));
+    wr_buf_addf(&shown, "paused %s ago by %s%s%s", since, a->paused_by,
+                a->paused_why[0] ? ": " : "", a->paused_why);
+    cli_cell_text(t, wr_buf_span(&shown).ptr);
+    wr_buf_fini(&shown);
+}
+
+void
+cli_queue_row(struct cli *cli, struct cli_table *t, const char *queue,
+              const struct weir_audit *a)
+{
+    const char *state = a->paused ? "PAUSED" : "run";
+
+    if (cli_out_is_json(cli)) {
+        print_json(cli, queue, a);
+        return;
+    }
+    cli_cell_text(t, queue);
+    cli_cell(t, cli_state_color(state), "%s", state);
+    cli_cell_int(t, a->ready);
+    cli_cell_int(t, a->delayed);
+    cli_cell_int(t, a->processing);
+    cli_cell(t, a->dead > 0 ? CLI_RED : CLI_PLAIN, "%lld", (long long)a->dead);
+    cli_cell_int(t, a->done);
+    cli_cell_how_long(t, a->oldest_ready > 0 ? a->now - a->oldest_ready : -1);
+    cli_cell_how_long(t, a->next_due > a->now ? a->next_due - a->now
+                         : a->next_due > 0    ? 0
+                                              : -1);
+    cli_cell_text(t, a->engine);
+    note_cell(t, a);
+}

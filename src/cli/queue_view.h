@@ -1,0 +1,15 @@
+/* cli/queue_view.h - one queue, as status and queue ls show it. */
+#ifndef WR_CLI_QUEUE_VIEW_H
+#define WR_CLI_QUEUE_VIEW_H
+
+#include "cli/cli.h"
+#include "cli/out.h"
+
+struct cli_table *cli_queue_table(struct cli *cli);
+/* A row of that table, or a line of JSON. */
+void cli_queue_row(struct cli *cli, struct cli_table *table, const char *queue,
+                   const struct weir_audit *audit);
+/* Why it is not healthy, one line; false: it is. */
+bool cli_queue_complaint(const struct weir_audit *audit, char *out, size_t cap);
+
+#endif
