@@ -1,0 +1,176 @@
+/* weir dev: a private server, a scheduler and a worker; nothing to configure. */
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <weir/worker.h>
+
+#include "base/error.h"
+#include "bin/commands.h"
+#include "cli/config.h"
+#include "embed/embed.h"
+
+struct dev_opts {
+    struct work_opts work;
+    const char *dir, *socket, *fsync;
+};
+
+static const struct cli_opt dev_options[] = {
+    {"exec", 0, CLI_LIST, offsetof(struct dev_opts, work.exec), "TYPE=CMD",
+     "run CMD by /bin/sh for jobs of this type"},
+    {"concurrency", 'c', CLI_COUNT, offsetof(struct dev_opts, work.concurrency), "N",
+     "slots (default: the number of CPUs)"},
+    {"dir", 0, CLI_TEXT, offsetof(struct dev_opts, dir), "DIR",
+     "where the jobs are kept (default: the state folder)"},
+    {"socket", 0, CLI_TEXT, offsetof(struct dev_opts, socket), "PATH",
+     "where the server listens"},
+    {"fsync", 0, CLI_TEXT, offsetof(struct dev_opts, fsync), "WHEN",
+     "everysec (default) or always"},
+    {0},
+};
+
+static volatile sig_atomic_t told;
+
+static void
+on_signal(int sig)
+{
+    told = sig;
+}
+
+static void
+catch_signals(void)
+{
+    struct sigaction action = {.sa_handler = on_signal};
+
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGINT, &action, NULL);
+}
+
+/* The worker in a process of its own; 0: nothing to run, so only the server and a
+ * scheduler. */
+static pid_t
+start_worker(struct cli *cli, const struct work_opts *o, const char *url,
+             struct weir_error *err)
+{
+    static const char *const idle[] = {"/bin/false", NULL};
+    struct weir_worker *worker;
+    bool handlers = o->exec.n > 0 || (cli->command && cli->command[0]);
+    pid_t pid;
+
+    if (bin_worker_new(cli, o, url, &worker, err) != WEIR_OK)
+        return -1;
+    /* A type that no job has: it makes a worker of what would be a mere scheduler. */
+    if (!handlers &&
+        weir_worker_exec(worker, "weir dev has no handlers", idle, err) != WEIR_OK) {
+        weir_worker_free(worker);
+        return -1;
+    }
+    pid = fork();
+    if (pid == 0) {
+        struct weir_error why = {0};
+        enum weir_err rc;
+
+        prctl(PR_SET_PDEATHSIG, SIGTERM);
+        setpgid(0, 0);
+        rc = weir_worker_run(worker, &why);
+        if (rc != WEIR_OK)
+            fprintf(stderr, "weir: %s\n", why.text);
+        _exit(weir_err_exit_status(rc));
+    }
+    weir_worker_free(worker);
+    return pid;
+}
+
+static enum weir_err
+watch(pid_t worker, struct wr_embed *embed, struct weir_error *err)
+{
+    int status;
+
+    while (!told) {
+        if (embed && !wr_embed_lives(embed, err))
+            return WEIR_E_IO;
+        if (waitpid(worker, &status, WNOHANG) == worker)
+            return wr_fail(err, WEIR_E_BUG, 0, "the worker ended by itself");
+        poll(NULL, 0, 200);
+    }
+    kill(worker, SIGTERM);
+    while (waitpid(worker, &status, 0) < 0)
+        continue; /* a second Ctrl-C */
+    return WEIR_OK;
+}
+
+static enum weir_err
+start_server(struct cli *cli, const struct dev_opts *o, struct wr_embed **embed,
+             struct weir_error *err)
+{
+    const char *ns = cli_setting(cli->settings, CLI_SET_NAMESPACE);
+    struct wr_embed_options e = {.dir = o->dir, .socket = o->socket, .fsync = o->fsync};
+    char dir[400], socket[200];
+
+    if (e.fsync && strcmp(e.fsync, "always") != 0 && strcmp(e.fsync, "everysec") != 0)
+        return wr_fail(err, WEIR_E_ARG, 0, "--fsync %.20s: everysec or always", e.fsync);
+    if (!e.dir && !wr_embed_default_dir(ns, dir, sizeof(dir)))
+        return wr_fail(err, WEIR_E_CONFIG, 0, "no HOME: say where with --dir");
+    e.dir = e.dir ? e.dir : dir;
+    if (!e.socket && o->dir) {
+        snprintf(socket, sizeof(socket), "%s/redis.sock", o->dir);
+        e.socket = socket;
+    } else if (!e.socket) {
+        if (!wr_embed_default_socket(ns, socket, sizeof(socket)))
+            return wr_fail(err, WEIR_E_CONFIG, 0,
+                           "the socket's path is too long: say another with --socket");
+        e.socket = socket;
+    }
+    return wr_embed_start(&e, embed, err);
+}
+
+static enum weir_err
+dev(struct cli *cli, const void *opts, char *const *args, struct weir_error *err)
+{
+    const struct dev_opts *o = opts;
+    struct work_opts work = o->work;
+    struct wr_embed *embed = NULL;
+    bool private = !cli->globals.url && !getenv("WEIR_URL");
+    const char *url = cli_setting(cli->settings, CLI_SET_URL);
+    enum weir_err rc = WEIR_OK;
+    pid_t worker;
+
+    (void)args;
+    work.processes = work.grace_ms = work.lease_ms = work.max_jobs = CLI_UNSET;
+    catch_signals();
+    if (private)
+        rc = start_server(cli, o, &embed, err);
+    if (rc != WEIR_OK)
+        return rc;
+    url = embed ? wr_embed_url(embed) : url;
+    worker = start_worker(cli, &work, url, err);
+    if (worker < 0) {
+        wr_embed_stop(embed);
+        return err->code;
+    }
+    cli_note(cli,
+             "server     %s\nworker     %s\nenqueue    weir enqueue TYPE PAYLOAD\n"
+             "stop with Ctrl-C",
+             embed ? url : "as configured",
+             cli->command && cli->command[0] ? cli->command[0] : "scheduler only");
+    rc = watch(worker, embed, err);
+    wr_embed_stop(embed);
+    return rc;
+}
+
+const struct cli_cmd cmd_dev = {
+    .noun = "dev",
+    .group = "Work",
+    .args = "[-- CMD ARG...]",
+    .summary = "a private server, a scheduler and a worker: nothing to configure",
+    .examples = "weir dev -- sh -c 'cat; echo done'",
+    .takes_command = true,
+    .needs = CLI_NEEDS_SETTINGS,
+    .opts = dev_options,
+    .opts_size = sizeof(struct dev_opts),
+    .run = dev,
+};

@@ -1,0 +1,98 @@
+/* weir scheduler: promotion, reclaim and tidying alone; safe to run many. */
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "bin/commands.h"
+#include "cli/config.h"
+#include "redis/server.h"
+#include "sched/sched.h"
+#include "store/store.h"
+
+struct scheduler_opts {
+    struct cli_list queues;
+    int64_t lease_ms;
+};
+
+static const struct cli_opt scheduler_options[] = {
+    {"queue", 'q', CLI_LIST, offsetof(struct scheduler_opts, queues), "Q",
+     "serve this queue (default: every registered one)"},
+    {"lease", 0, CLI_DURATION, offsetof(struct scheduler_opts, lease_ms), "D",
+     "what the workers use (default 15s)"},
+    {0},
+};
+
+static enum weir_err
+connect_store(struct cli *cli, struct wr_server **server, struct wr_store **store,
+              struct weir_error *err)
+{
+    struct wr_server_options so = {.name = "weir-scheduler", .max_connections = 4};
+    struct wr_store_options to = {.ns = cli_setting(cli->settings, CLI_SET_NAMESPACE)};
+    const char *password = cli_password(cli->settings);
+    enum weir_err rc = wr_url_parse(cli_setting(cli->settings, CLI_SET_URL), &so.url,
+                                    err);
+
+    *server = NULL;
+    *store = NULL;
+    if (rc == WEIR_OK && password)
+        snprintf(so.url.password, sizeof(so.url.password), "%s", password);
+    if (rc == WEIR_OK)
+        rc = wr_server_new(&so, server, err);
+    wr_url_wipe(&so.url);
+    to.server = *server;
+    return rc == WEIR_OK ? wr_store_new(&to, store, err) : rc;
+}
+
+static int
+stop_signals(void)
+{
+    sigset_t mask;
+
+    sigemptyset(&mask);
+    sigaddset(&mask, SIGTERM);
+    sigaddset(&mask, SIGINT);
+    sigprocmask(SIG_BLOCK, &mask, NULL);
+    return signalfd(-1, &mask, SFD_CLOEXEC);
+}
+
+static enum weir_err
+scheduler(struct cli *cli, const void *opts, char *const *args, struct weir_error *err)
+{
+    const struct scheduler_opts *o = opts;
+    const char **queues = cli_alloc((o->queues.n + 1) * sizeof(*queues));
+    struct wr_sched_options so = {.queues = o->queues.n > 0 ? queues : NULL};
+    struct wr_server *server;
+    struct wr_sched *sched = NULL;
+    enum weir_err rc = connect_store(cli, &server, &so.store, err);
+
+    (void)args;
+    for (size_t i = 0; i < o->queues.n; i++)
+        queues[i] = o->queues.items[i];
+    if (rc == WEIR_OK && o->lease_ms == CLI_UNSET)
+        rc = cli_setting_number(cli->settings, CLI_SET_LEASE, &so.lease_ms, err);
+    else if (rc == WEIR_OK)
+        so.lease_ms = o->lease_ms;
+    if (rc == WEIR_OK)
+        rc = wr_sched_new(&so, &sched, err);
+    if (rc == WEIR_OK)
+        wr_sched_run(sched, stop_signals());
+    wr_sched_free(sched);
+    wr_store_free(so.store);
+    wr_server_free(server);
+    free(queues);
+    return rc;
+}
+
+const struct cli_cmd cmd_scheduler = {
+    .noun = "scheduler",
+    .group = "Work",
+    .args = "",
+    .summary = "promote, reclaim and tidy; one leads a queue, the others watch",
+    .needs = CLI_NEEDS_SETTINGS,
+    .opts = scheduler_options,
+    .opts_size = sizeof(struct scheduler_opts),
+    .run = scheduler,
+};

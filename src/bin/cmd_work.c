@@ -1,0 +1,156 @@
+/* weir work: a worker from the command line; its handlers are commands. */
+#include <stdlib.h>
+#include <string.h>
+
+#include <weir/worker.h>
+
+#include "base/error.h"
+#include "bin/commands.h"
+#include "cli/config.h"
+
+static const struct cli_opt work_options[] = {
+    {"queue", 'q', CLI_LIST, offsetof(struct work_opts, queues), "Q",
+     "serve this queue (default: every registered one)"},
+    {"exec", 0, CLI_LIST, offsetof(struct work_opts, exec), "TYPE=CMD",
+     "run CMD by /bin/sh for jobs of this type"},
+    {"concurrency", 'c', CLI_COUNT, offsetof(struct work_opts, concurrency), "N",
+     "slots of a child (default: the number of CPUs)"},
+    {"processes", 0, CLI_COUNT, offsetof(struct work_opts, processes), "N",
+     "worker children (default 1)"},
+    {"grace", 0, CLI_DURATION, offsetof(struct work_opts, grace_ms), "D",
+     "what running jobs get at the end (default 20s)"},
+    {"lease", 0, CLI_DURATION, offsetof(struct work_opts, lease_ms), "D",
+     "how soon a lost host is noticed (default 15s)"},
+    {"max-jobs", 0, CLI_COUNT, offsetof(struct work_opts, max_jobs), "N",
+     "end after so many jobs"},
+    {"once", 0, CLI_FLAG, offsetof(struct work_opts, once), NULL, "end after one job"},
+    {"drain", 0, CLI_FLAG, offsetof(struct work_opts, drain), NULL,
+     "end when nothing is ready"},
+    {"no-scheduler", 0, CLI_FLAG, offsetof(struct work_opts, no_scheduler), NULL,
+     "leave promotion and reclaim to others"},
+    {"pidfile", 0, CLI_TEXT, offsetof(struct work_opts, pidfile), "FILE",
+     "write the process number there"},
+    {0},
+};
+
+/* A flag, else the setting, else `otherwise`. */
+static enum weir_err
+number_of(struct cli *cli, int64_t given, enum cli_setting setting, int64_t otherwise,
+          int64_t *out, struct weir_error *err)
+{
+    *out = otherwise;
+    if (given == CLI_UNSET)
+        return cli_setting_number(cli->settings, setting, out, err);
+    *out = given;
+    return WEIR_OK;
+}
+
+static enum weir_err
+fill(struct cli *cli, const struct work_opts *o, struct weir_worker_options *w,
+     struct weir_error *err)
+{
+    const struct {
+        int64_t given;
+        enum cli_setting setting;
+        int64_t *out;
+    } rows[] = {{o->grace_ms, CLI_SET_GRACE, &w->grace_ms},
+                {o->lease_ms, CLI_SET_LEASE, &w->lease_ms}};
+    int64_t concurrency, processes, max_jobs;
+    enum weir_err rc = number_of(cli, o->concurrency, CLI_SET_CONCURRENCY, 0,
+                                 &concurrency, err);
+
+    if (rc == WEIR_OK)
+        rc = number_of(cli, o->processes, CLI_SET_PROCESSES, 1, &processes, err);
+    if (rc == WEIR_OK)
+        rc = number_of(cli, o->max_jobs, CLI_SET_MAX_JOBS, 0, &max_jobs, err);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]) && rc == WEIR_OK; i++)
+        rc = number_of(cli, rows[i].given, rows[i].setting, 0, rows[i].out, err);
+    if (rc != WEIR_OK)
+        return rc;
+    w->concurrency = (size_t)concurrency;
+    w->processes = (size_t)processes;
+    w->max_jobs = (size_t)max_jobs;
+    w->once = o->once;
+    w->drain = o->drain;
+    w->no_scheduler = o->no_scheduler;
+    w->pidfile = o->pidfile ? o->pidfile : cli_setting(cli->settings, CLI_SET_PIDFILE);
+    return WEIR_OK;
+}
+
+/* "TYPE=CMD": CMD is a shell's line. */
+static enum weir_err
+add_exec(struct weir_worker *worker, const char *text, struct weir_error *err)
+{
+    const char *equals = strchr(text, '=');
+    const char *argv[] = {"/bin/sh", "-c", equals ? equals + 1 : "", "weir-job", NULL};
+    char type[130];
+
+    if (!equals || equals == text || equals - text > 128 || equals[1] == '\0')
+        return wr_fail(err, WEIR_E_ARG, 0, "--exec %.80s: not TYPE=CMD", text);
+    memcpy(type, text, (size_t)(equals - text));
+    type[equals - text] = '\0';
+    return weir_worker_exec(worker, type, argv, err);
+}
+
+enum weir_err
+bin_worker_new(struct cli *cli, const struct work_opts *o, const char *url,
+               struct weir_worker **out, struct weir_error *err)
+{
+    struct weir_worker_options w = {
+        WEIR_WORKER_OPTIONS_INIT,
+        .url = url,
+        .name_space = cli_setting(cli->settings, CLI_SET_NAMESPACE),
+        .password = cli_password(cli->settings),
+    };
+    const char **queues = cli_alloc((o->queues.n + 1) * sizeof(*queues));
+    enum weir_err rc = fill(cli, o, &w, err);
+
+    for (size_t i = 0; i < o->queues.n; i++)
+        queues[i] = o->queues.items[i];
+    w.queues = queues;
+    *out = NULL;
+    if (rc == WEIR_OK)
+        rc = weir_worker_new(&w, out, err);
+    for (size_t i = 0; i < o->exec.n && rc == WEIR_OK; i++)
+        rc = add_exec(*out, o->exec.items[i], err);
+    if (rc == WEIR_OK && cli->command && cli->command[0])
+        rc = weir_worker_exec(*out, "*", (const char *const *)cli->command, err);
+    free(queues);
+    if (rc != WEIR_OK) {
+        weir_worker_free(*out);
+        *out = NULL;
+    }
+    return rc;
+}
+
+static enum weir_err
+work(struct cli *cli, const void *opts, char *const *args, struct weir_error *err)
+{
+    const struct work_opts *o = opts;
+    struct weir_worker *worker;
+    enum weir_err rc;
+
+    (void)args;
+    if (o->exec.n == 0 && !(cli->command && cli->command[0]))
+        return wr_fail(err, WEIR_E_ARG, 0,
+                       "nothing to run: give a command after --, or --exec TYPE=CMD");
+    rc = bin_worker_new(cli, o, cli_setting(cli->settings, CLI_SET_URL), &worker, err);
+    if (rc != WEIR_OK)
+        return rc;
+    rc = weir_worker_run(worker, err);
+    weir_worker_free(worker);
+    return rc;
+}
+
+const struct cli_cmd cmd_work = {
+    .noun = "work",
+    .group = "Work",
+    .args = "[-- CMD ARG...]",
+    .summary = "run jobs: CMD for every job, payload on stdin, stdout is the result",
+    .examples = "weir work -q mail -- ./send-mail\nweir work --exec 'hash=sha256sum'",
+    .takes_command = true,
+    .needs = CLI_NEEDS_SETTINGS,
+    .opts = work_options,
+    .opts_size = sizeof(struct work_opts),
+    .run = work,
+};

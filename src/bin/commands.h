@@ -1,0 +1,24 @@
+/* bin/commands.h - the commands that need the worker, the scheduler or the embedded
+ * server. */
+#ifndef WR_BIN_COMMANDS_H
+#define WR_BIN_COMMANDS_H
+
+#include "cli/cli.h"
+
+extern const struct cli_cmd cmd_work, cmd_scheduler, cmd_dev, cmd_bench;
+
+/* The options of weir work, used by weir dev as well. */
+struct work_opts {
+    struct cli_list queues, exec;
+    int64_t concurrency, processes, grace_ms, lease_ms, max_jobs;
+    bool once, drain, no_scheduler;
+    const char *pidfile;
+};
+struct weir_worker;
+/* A worker from options and settings, with its exec handlers. Free with
+ * weir_worker_free(). */
+enum weir_err
+bin_worker_new(struct cli *cli, const struct work_opts *opts, const char *url,
+               struct weir_worker **out, struct weir_error *err) WEIR_MUST_CHECK;
+
+#endif
