@@ -1,0 +1,424 @@
+/* queue ls, show, create, pause, resume, purge. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "cli/commands.h"
+#include "cli/json.h"
+#include "cli/out.h"
+#include "cli/progress.h"
+#include "cli/queue_view.h"
+#include "cli/queues.h"
+
+#define SLICE 500
+
+static enum weir_err
+list_queues(struct cli *cli, const struct cli_list *given, struct weir_error *err)
+{
+    struct cli_names queues;
+    struct cli_table *t;
+    enum weir_err rc = cli_queues(cli, given, &queues, err);
+
+    if (rc != WEIR_OK)
+        return rc;
+    t = cli_queue_table(cli);
+    for (size_t i = 0; i < queues.n && rc == WEIR_OK; i++) {
+        struct weir_audit a;
+
+        rc = weir_queue_audit(cli->client, queues.names[i], &a, err);
+        if (rc == WEIR_OK)
+            cli_queue_row(cli, t, queues.names[i], &a);
+    }
+    cli_table_end(t);
+    if (rc == WEIR_OK && queues.n == 0)
+        cli_note(cli, "No queues.");
+    cli_names_fini(&queues);
+    return rc;
+}
+
+static enum weir_err
+ls_run(struct cli *cli, const void *opts, char *const *args, struct weir_error *err)
+{
+    (void)opts;
+    (void)args;
+    return list_queues(cli, NULL, err);
+}
+
+const struct cli_cmd cmd_queue_ls = {
+    .noun = "queue",
+    .verb = "ls",
+    .group = "Look",
+    .args = "",
+    .summary = "list the queues",
+    .examples = "  weir queue ls --json\n",
+    .needs = CLI_NEEDS_CLIENT,
+    .run = ls_run,
+};
+
+/* ---- show ---- */
+
+static void
+show_counters(struct cli *cli, const struct weir_audit *a)
+{
+    /* clang-format off */
+    const struct { const char *name; int64_t value; } rows[] = {
+        {"enqueued", a->enqueued}, {"scheduled", a->scheduled}, {"deliveries", a->deliveries},
+        {"done", a->done}, {"retried", a->retried}, {"buried", a->buried},
+        {"replayed", a->replayed}, {"released", a->released},
+        {"reclaimed", a->reclaimed + a->reclaimed_delayed}, {"cancelled", a->cancelled},
+        {"expired", a->expired}, {"purged", a->purged}, {"kept", a->kept},
+        {"kept_bytes", a->kept_bytes}, {"stale", a->stale}, {"gap", a->gap},
+    };
+    /* clang-format on */
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        if (cli_out_is_table(cli))
+            cli_print(cli, CLI_DIM, "  %-12s", rows[i].name);
+        else
+            fprintf(cli->out, "%s\t", rows[i].name);
+        fprintf(cli->out, "%lld\n", (long long)rows[i].value);
+    }
+}
+
+static enum weir_err
+show_run(struct cli *cli, const void *opts, char *const *args, struct weir_error *err)
+{
+    enum weir_err rc = WEIR_OK;
+
+    (void)opts;
+    for (; *args && rc == WEIR_OK; args++) {
+        const char *name = *args;
+        struct cli_list one = {&name, 1};
+        struct weir_audit a;
+
+        rc = list_queues(cli, &one, err);
+        if (rc == WEIR_OK && !cli_out_is_json(cli) && cli->format != CLI_OUT_ID) {
+            rc = weir_queue_audit(cli->client, *args, &a, err);
+            if (rc == WEIR_OK)
+                show_counters(cli, &a);
+        }
+    }
+    return rc;
+}
+
+const struct cli_cmd cmd_queue_show = {
+    .noun = "queue",
+    .verb = "show",
+    .group = "Look",
+    .args = "Q...",
+    .summary = "sizes and counters of a queue",
+    .examples = "  weir queue show mail\n",
+    .min_args = 1,
+    .max_args = -1,
+    .needs = CLI_NEEDS_CLIENT,
+    .run = show_run,
+};
+
+/* ---- create ---- */
+
+struct create_opts {
+    const char *engine;
+    int64_t payload_max, kept_max, kept_bytes;
+};
+
+static const struct cli_opt create_options[] = {
+    {"engine", 0, CLI_TEXT, offsetof(struct create_opts, engine), "ENGINE",
+     "how it is stored: list"},
+    {"payload-max", 0, CLI_SIZE, offsetof(struct create_opts, payload_max), "SIZE",
+     "largest payload; at first 1M"},
+    {"kept-max", 0, CLI_COUNT, offsetof(struct create_opts, kept_max), "N",
+     "finished jobs that are kept; at first 10000"},
+    {"kept-bytes", 0, CLI_SIZE, offsetof(struct create_opts, kept_bytes), "SIZE",
+     "bytes of finished jobs that are kept; at first 64M"},
+    {0},
+};
+
+static int64_t
+limit_of(int64_t given)
+{
+    return given == CLI_UNSET ? -1 : given;
+}
+
+/* What was done to a queue: a sentence, a line, or JSON. */
+static void
+print_done(struct cli *cli, const char *queue, const char *word, const char *sentence)
+{
+    if (cli_out_is_json(cli)) {
+        struct cli_json *json = cli_json_new();
+
+        cli_json_text(json, "queue", queue);
+        cli_json_text(json, "result", word);
+        cli_json_print(json, cli->out);
+        cli_json_free(json);
+    } else if (cli_out_is_table(cli)) {
+        fprintf(cli->out, "%s\n", sentence);
+    } else {
+        cli_print_id(cli, queue);
+        if (cli->format != CLI_OUT_ID)
+            fprintf(cli->out, "\t%s", word);
+        fputc('\n', cli->out);
+    }
+}
+
+static enum weir_err
+create_run(struct cli *cli, const void *opts, char *const *args, struct weir_error *err)
+{
+    const struct create_opts *o = opts;
+    struct weir_queue_limits limits = {limit_of(o->payload_max), limit_of(o->kept_max),
+                                       limit_of(o->kept_bytes)};
+    char sentence[300];
+    bool made = false;
+    enum weir_err rc = cli_check_queue(args[0], err);
+
+    if (rc == WEIR_OK && cli->globals.dry_run) {
+        cli_note(cli, "Would make or change queue \"%s\". Nothing changed.", args[0]);
+        return WEIR_OK;
+    }
+    if (rc == WEIR_OK)
+        rc = weir_queue_create(cli->client, args[0], o->engine, &limits, &made, err);
+    if (rc != WEIR_OK)
+        return rc;
+    snprintf(sentence, sizeof(sentence), "Queue \"%s\" %s", args[0],
+             made ? "made." : "was there; its limits are set.");
+    print_done(cli, args[0], made ? "made" : "was there", sentence);
+    return WEIR_OK;
+}
+
+const struct cli_cmd cmd_queue_create = {
+    .noun = "queue",
+    .verb = "create",
+    .group = "Decide",
+    .args = "Q",
+    .summary = "make a queue, or set its limits",
+    .examples = "  weir queue create video --payload-max 4M --kept-max 1000\n",
+    .min_args = 1,
+    .max_args = 1,
+    .needs = CLI_NEEDS_CLIENT,
+    .opts = create_options,
+    .opts_size = sizeof(struct create_opts),
+    .run = create_run,
+};
+
+/* ---- pause, resume ---- */
+
+struct pause_opts {
+    const char *reason;
+};
+
+static const struct cli_opt pause_options[] = {
+    {"reason", 0, CLI_TEXT, offsetof(struct pause_opts, reason), "TEXT",
+     "why, for those who look at it"},
+    {0},
+};
+
+static enum weir_err
+pause_one(struct cli *cli, const char *queue, const char *why, struct weir_error *err)
+{
+    struct weir_audit a = {0};
+    char sentence[600];
+    bool was = false;
+    enum weir_err rc = cli_check_queue(queue, err);
+
+    if (rc == WEIR_OK)
+        rc = weir_queue_audit(cli->client, queue, &a, err);
+    if (rc == WEIR_OK && !cli->globals.dry_run)
+        rc = weir_queue_pause(cli->client, queue, NULL, why, &was, err);
+    if (rc != WEIR_OK)
+        return rc;
+    if (cli->globals.dry_run) {
+        cli_note(cli, "Would pause queue \"%s\" with %lld ready jobs. Nothing changed.",
+                 queue, (long long)a.ready);
+        return WEIR_OK;
+    }
+    snprintf(sentence, sizeof(sentence),
+             "%s \"%s\". %lld ready jobs will wait. Resume with: weir queue resume %s",
+             was ? "It was paused before: queue" : "Paused queue", queue,
+             (long long)a.ready, queue);
+    print_done(cli, queue, was ? "was paused" : "paused", sentence);
+    return WEIR_OK;
+}
+
+static enum weir_err
+pause_run(struct cli *cli, const void *opts, char *const *args, struct weir_error *err)
+{
+    const struct pause_opts *o = opts;
+    enum weir_err rc = WEIR_OK;
+
+    for (; *args && rc == WEIR_OK; args++)
+        rc = pause_one(cli, *args, o->reason, err);
+    return rc;
+}
+
+const struct cli_cmd cmd_queue_pause = {
+    .noun = "queue",
+    .verb = "pause",
+    .group = "Decide",
+    .args = "Q...",
+    .summary = "hand out no jobs of a queue; those that run go on",
+    .examples = "  weir queue pause mail --reason 'smtp down'\n",
+    .min_args = 1,
+    .max_args = -1,
+    .needs = CLI_NEEDS_CLIENT,
+    .opts = pause_options,
+    .opts_size = sizeof(struct pause_opts),
+    .run = pause_run,
+};
+
+static enum weir_err
+resume_run(struct cli *cli, const void *opts, char *const *args, struct weir_error *err)
+{
+    enum weir_err rc = WEIR_OK;
+    char sentence[300];
+    bool was = false;
+
+    (void)opts;
+    for (; *args && rc == WEIR_OK; args++) {
+        rc = cli_check_queue(*args, err);
+        if (rc == WEIR_OK && cli->globals.dry_run) {
+            cli_note(cli, "Would resume queue \"%s\". Nothing changed.", *args);
+            continue;
+        }
+        if (rc == WEIR_OK)
+            rc = weir_queue_resume(cli->client, *args, &was, err);
+        if (rc != WEIR_OK)
+            break;
+        snprintf(sentence, sizeof(sentence), "%s \"%s\".",
+                 was ? "Resumed queue" : "It was not paused: queue", *args);
+        print_done(cli, *args, was ? "resumed" : "was running", sentence);
+    }
+    return rc;
+}
+
+const struct cli_cmd cmd_queue_resume = {
+    .noun = "queue",
+    .verb = "resume",
+    .group = "Decide",
+    .args = "Q...",
+    .summary = "hand out jobs of a paused queue again",
+    .examples = "  weir queue resume mail\n",
+    .min_args = 1,
+    .max_args = -1,
+    .needs = CLI_NEEDS_CLIENT,
+    .run = resume_run,
+};
+
+/* ---- purge ---- */
+
+struct purge_opts {
+    struct cli_list states;
+};
+
+static const struct cli_opt purge_options[] = {
+    {"state", 's', CLI_LIST, offsetof(struct purge_opts, states), "STATE",
+     "only ready or delayed ones; default both"},
+    {0},
+};
+
+static bool
+wants(const struct purge_opts *o, const char *state)
+{
+    for (size_t i = 0; i < o->states.n; i++) {
+        if (strcmp(o->states.items[i], state) == 0)
+            return true;
+    }
+    return o->states.n == 0;
+}
+
+static enum weir_err
+purge_state(struct cli *cli, const char *queue, const char *state, int64_t count,
+            int64_t *total, struct weir_error *err)
+{
+    struct cli_progress progress;
+    int64_t done = 0;
+    size_t moved = 1;
+    enum weir_err rc = cli_progress_init(&progress, cli, NULL, "jobs cancelled", err);
+
+    while (rc == WEIR_OK && moved > 0 && done < count) {
+        size_t limit = count - done < SLICE ? (size_t)(count - done) : SLICE;
+
+        rc = weir_queue_purge(cli->client, queue, state, limit, &moved, err);
+        done += (int64_t)moved;
+        *total += (int64_t)moved;
+        cli_progress_show(&progress, done, done, count);
+    }
+    cli_progress_end(&progress);
+    return rc;
+}
+
+static enum weir_err
+check_states(const struct purge_opts *o, struct weir_error *err)
+{
+    for (size_t i = 0; i < o->states.n; i++) {
+        if (strcmp(o->states.items[i], "ready") != 0 &&
+            strcmp(o->states.items[i], "delayed") != 0)
+            return wr_fail(err, WEIR_E_ARG, 0,
+                           "--state: \"%.20s\" is not ready or delayed; dead ones: weir "
+                           "dead purge",
+                           o->states.items[i]);
+    }
+    return WEIR_OK;
+}
+
+static enum weir_err
+purge_queue(struct cli *cli, const struct purge_opts *o, const char *queue,
+            struct weir_error *err)
+{
+    struct weir_audit a = {0};
+    int64_t ready, delayed, total = 0;
+    char sentence[300], word[40];
+    enum weir_err rc = weir_queue_audit(cli->client, queue, &a, err);
+
+    ready = wants(o, "ready") ? a.ready : 0;
+    delayed = wants(o, "delayed") ? a.delayed : 0;
+    if (rc == WEIR_OK && cli->globals.dry_run) {
+        cli_note(cli, "Would cancel %lld ready and %lld delayed jobs. Nothing changed.",
+                 (long long)ready, (long long)delayed);
+        return WEIR_OK;
+    }
+    if (rc == WEIR_OK && ready + delayed > 0)
+        rc = cli_confirm(
+            cli, err,
+            "This will cancel %lld ready and %lld delayed jobs of queue \"%s\".",
+            (long long)ready, (long long)delayed, queue);
+    if (rc == WEIR_OK)
+        rc = purge_state(cli, queue, "ready", ready, &total, err);
+    if (rc == WEIR_OK)
+        rc = purge_state(cli, queue, "delayed", delayed, &total, err);
+    if (rc != WEIR_OK)
+        return rc;
+    snprintf(word, sizeof(word), "%lld", (long long)total);
+    snprintf(sentence, sizeof(sentence), "Cancelled %lld jobs of queue \"%s\".",
+             (long long)total, queue);
+    print_done(cli, queue, word, sentence);
+    return WEIR_OK;
+}
+
+static enum weir_err
+purge_run(struct cli *cli, const void *opts, char *const *args, struct weir_error *err)
+{
+    enum weir_err rc = check_states(opts, err);
+
+    if (rc == WEIR_OK)
+        rc = cli_check_queue(args[0], err);
+    if (rc == WEIR_OK)
+        rc = purge_queue(cli, opts, args[0], err);
+    return rc;
+}
+
+const struct cli_cmd cmd_queue_purge = {
+    .noun = "queue",
+    .verb = "purge",
+    .group = "Decide",
+    .args = "Q",
+    .summary = "cancel all jobs of a queue that wait",
+    .examples =
+        "  weir queue purge mail --dry-run\n  weir queue purge mail -s delayed --yes\n",
+    .min_args = 1,
+    .max_args = 1,
+    .needs = CLI_NEEDS_CLIENT,
+    .opts = purge_options,
+    .opts_size = sizeof(struct purge_opts),
+    .run = purge_run,
+};
