@@ -1,5 +1,6 @@
 # lua/ -> scripts.gen.[ch] in the build folder.
-add_executable(luapack ${CMAKE_SOURCE_DIR}/tools/luapack.c)
+file(GLOB luapack_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tools/luapack/*.c)
+add_executable(luapack ${luapack_sources})
 target_link_libraries(luapack PRIVATE weir_flags PkgConfig::CRYPTO)
 set(WEIR_GEN ${CMAKE_BINARY_DIR}/gen/store)
 file(GLOB_RECURSE lua_files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/lua/*.lua)
