@@ -480,19 +480,20 @@ give_answers(struct io *io, struct line *l, enum wr_verdict kind, answer_fn give
 /* A call that failed may have been done: the same number on the same queue again, and
  * the script answers what it answered then. */
 static void
-note_call(struct io *io, struct line *l, bool ended, size_t wanted)
+note_call(struct io *io, struct line *l, enum weir_err rc, size_t wanted)
 {
     if (l->repeat == 0)
         io->call++;
     io->doubt -= l->doubt;
-    if (ended) {
+    if (rc == WEIR_OK) {
         l->repeat = 0;
         l->doubt = 0;
         return;
     }
     if (l->repeat == 0)
         l->repeat = io->call - 1;
-    l->doubt = wanted > l->doubt ? wanted : l->doubt;
+    if (is_away(rc)) /* else it was refused before it claimed anything */
+        l->doubt = wanted > l->doubt ? wanted : l->doubt;
     io->doubt += l->doubt;
 }
 
@@ -522,7 +523,7 @@ exchange(struct io *io, struct line *l)
     if (io->w->jobs_left)
         atomic_fetch_add(io->w->jobs_left, (int64_t)wanted - (int64_t)batch.n);
     note_failure(io, l, rc, &err);
-    note_call(io, l, rc == WEIR_OK, wanted);
+    note_call(io, l, rc, wanted);
     if (rc != WEIR_OK) {
         wr_batch_fini(&batch);
         return false;

@@ -1,0 +1,566 @@
+/* Workers under fire: handlers that call exit(), pills in company, stops of every kind,
+ * Redis away at the end, a queue that is broken beside one that is well. */
+#include "support/cmocka_all.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "support/redis_server.h"
+#include "support/worker_process.h"
+
+static struct redis_server *server;
+static struct weir_client *client;
+static pid_t workers[4];
+static size_t workers_n;
+
+static struct shared {
+    _Atomic int runs, started, inside, most_inside, stops, starts_of_children, ends;
+    _Atomic int release, pids[8];
+} * shared;
+
+static struct weir_worker *running; /* in the worker's own process */
+static bool startup_fails;
+
+static enum weir_outcome
+echo(struct weir_delivery *d, void *context)
+{
+    (void)d;
+    (void)context;
+    shared->runs++;
+    return WEIR_DONE;
+}
+
+/* Exits the whole process at its first delivery. */
+static enum weir_outcome
+exits(struct weir_delivery *d, void *context)
+{
+    (void)context;
+    shared->started++;
+    if (weir_delivery_number(d) == 1)
+        _exit(*(const char *)weir_delivery_payload(d, &(size_t){0}) - '0');
+    return WEIR_DONE;
+}
+
+/* Kills its worker at the first delivery; later it counts how many run beside it. */
+static enum weir_outcome
+pill_once(struct weir_delivery *d, void *context)
+{
+    (void)context;
+    if (weir_delivery_number(d) == 1) {
+        shared->started++;
+        while (shared->started < 2)
+            poll(NULL, 0, 1);
+        abort();
+    }
+    int n = ++shared->inside;
+
+    if (n > shared->most_inside)
+        shared->most_inside = n;
+    poll(NULL, 0, 30);
+    shared->inside--;
+    shared->runs++;
+    return WEIR_DONE;
+}
+
+static enum weir_outcome
+patient(struct weir_delivery *d, void *context)
+{
+    int n = shared->started++;
+
+    (void)context;
+    if (n < 8)
+        shared->pids[n] = (int)getpid();
+    while (!shared->release && !weir_delivery_should_stop(d))
+        poll(NULL, 0, 2);
+    return shared->release ? WEIR_DONE : WEIR_RETRY;
+}
+
+static enum weir_outcome
+deaf(struct weir_delivery *d, void *context)
+{
+    (void)d;
+    (void)context;
+    shared->started++;
+    while (shared->inside == 0)
+        poll(NULL, 0, 50);
+    return WEIR_DONE;
+}
+
+static enum weir_err
+startup(void **context, struct weir_error *err)
+{
+    static int thing = 7;
+
+    if (startup_fails) {
+        err->code = WEIR_E_DENIED;
+        snprintf(err->text, sizeof(err->text), "the licence server says no");
+        return WEIR_E_DENIED;
+    }
+    shared->starts_of_children++;
+    *context = &thing;
+    return WEIR_OK;
+}
+
+static void
+at_end(void *context)
+{
+    shared->ends += *(int *)context;
+}
+
+static void
+on_usr1(int sig)
+{
+    (void)sig;
+    weir_worker_stop(running);
+    weir_worker_stop(running); /* asking twice is no hurry */
+}
+
+static void
+handlers(struct weir_worker *w)
+{
+    static const struct {
+        const char *type;
+        weir_handler_fn fn;
+    } rows[] = {{"echo", echo},
+                {"exits", exits},
+                {"pill", pill_once},
+                {"patient", patient},
+                {"deaf", deaf}};
+    static const char *const cat[] = {"cat", NULL};
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        if (weir_worker_handle(w, rows[i].type, rows[i].fn, NULL, NULL) != WEIR_OK)
+            _exit(70);
+    }
+    if (weir_worker_exec(w, "cat", cat, NULL) != WEIR_OK)
+        _exit(70);
+    weir_worker_on_startup(w, startup);
+    weir_worker_on_shutdown(w, at_end);
+    running = w;
+    signal(SIGUSR1, on_usr1);
+    signal(SIGCHLD, SIG_IGN); /* as some parents leave it */
+}
+
+static pid_t
+start_worker_with(struct weir_worker_options o)
+{
+    static const char *const queues[] = {"q", "other", NULL};
+
+    o.struct_size = sizeof(o);
+    o.url = redis_server_url(server);
+    if (!o.queues)
+        o.queues = queues;
+    if (o.concurrency == 0)
+        o.concurrency = 2;
+    if (o.lease_ms == 0)
+        o.lease_ms = 2000;
+    workers[workers_n] = worker_start(&o, handlers);
+    return workers[workers_n++];
+}
+
+static pid_t
+start_worker(void)
+{
+    return start_worker_with((struct weir_worker_options){0});
+}
+
+#define JOB(...) \
+    ((struct weir_job){WEIR_JOB_INIT, .keep_result_ms = 600000, ##__VA_ARGS__})
+
+static void
+enqueue(struct weir_job job, const char *id, const char *type)
+{
+    struct weir_error err = {0};
+
+    job.queue = job.queue ? job.queue : "q";
+    job.id = id;
+    job.type = type;
+    if (weir_job_enqueue(client, &job, NULL, &err) != WEIR_OK)
+        fail_msg("enqueue: %s", err.text);
+}
+
+static struct weir_job_numbers
+numbers(const char *id)
+{
+    struct weir_job_numbers n = {0};
+    struct weir_job_view *v;
+
+    if (weir_job_inspect(client, "q", id, &v, NULL) == WEIR_OK) {
+        weir_job_view_numbers(v, &n);
+        weir_job_view_free(v);
+    }
+    return n;
+}
+
+static bool
+is_state(const char *id, const char *state)
+{
+    return strcmp(job_state(client, "q", id), state) == 0;
+}
+
+static int
+end_worker(pid_t pid, int sig)
+{
+    for (size_t i = 0; i < workers_n; i++) {
+        if (workers[i] == pid)
+            workers[i] = 0;
+    }
+    return worker_end(pid, sig);
+}
+
+static int
+setup(void **state)
+{
+    struct weir_client_options o = {WEIR_CLIENT_OPTIONS_INIT,
+                                    .url = redis_server_url(server)};
+
+    (void)state;
+    redis_do(server, "FLUSHALL");
+    memset((void *)shared, 0, sizeof(*shared));
+    workers_n = 0;
+    assert_int_equal(weir_client_open(&o, &client, NULL), WEIR_OK);
+    return 0;
+}
+
+static int
+teardown(void **state)
+{
+    struct weir_audit a;
+    size_t findings = 0;
+
+    (void)state;
+    shared->release = 1;
+    for (size_t i = 0; i < workers_n; i++) {
+        if (workers[i] > 0)
+            worker_end(workers[i], SIGTERM);
+    }
+    a = audit_of(client, "q");
+    assert_true(weir_audit_is_good(&a));
+    assert_int_equal(weir_queue_audit_deep(client, "q", NULL, NULL, &findings, NULL),
+                     WEIR_OK);
+    assert_int_equal(findings, 0);
+    weir_client_close(client);
+    return 0;
+}
+
+/* ---- */
+
+static void
+a_handler_that_calls_exit_ends_neither_its_worker_nor_its_job(void **state)
+{
+    pid_t pid = start_worker();
+
+    (void)state;
+    enqueue(JOB(.payload = "0", .payload_len = 1), "zero", "exits");
+    AWAIT(is_state("zero", "done"));
+    enqueue(JOB(.payload = "1", .payload_len = 1), "one", "exits");
+    AWAIT(is_state("one", "done"));
+    assert_int_equal(shared->started, 4);
+    assert_int_equal(numbers("zero").lost, 0); /* an answer clears it */
+    assert_int_equal(numbers("zero").deliveries, 2);
+    assert_true(process_lives(pid));
+}
+
+static void
+jobs_that_took_their_worker_with_them_run_one_at_a_time_L16(void **state)
+{
+    (void)state;
+    enqueue(JOB(), "a", "pill");
+    enqueue(JOB(), "b", "pill");
+    start_worker();
+    AWAIT(is_state("a", "done") && is_state("b", "done"));
+    assert_int_equal(shared->runs, 2);
+    assert_int_equal(shared->most_inside, 1);
+}
+
+/* The supervisor is frozen first, so that nobody hears of the death before the lease
+ * ends. */
+static void
+lose_worker(pid_t pid)
+{
+    pid_t child = worker_child(pid, "weir-child"),
+          service = worker_child(pid, "weir-service");
+
+    kill(pid, SIGSTOP);
+    kill(child, SIGKILL);
+    kill(service, SIGKILL);
+    end_worker(pid, SIGKILL);
+}
+
+static void
+a_job_that_waits_to_run_alone_keeps_its_lease_and_is_not_charged(void **state)
+{
+    struct weir_worker_options o = {.lease_ms = 1000, .concurrency = 1};
+    pid_t first = start_worker_with(o);
+    int64_t start;
+
+    (void)state;
+    enqueue(JOB(), "j", "patient");
+    AWAIT(shared->started == 1);
+    o.concurrency = 2;
+    start_worker_with(o);
+    enqueue(JOB(), "neighbour", "patient");
+    AWAIT(shared->started == 2);
+    lose_worker(first);
+    AWAIT(numbers("j").lost == 1 && numbers("j").deliveries == 2);
+    start = wr_clock_ms();
+    AWAIT(wr_clock_ms() - start > 3500); /* three leases */
+    assert_int_equal(shared->started, 2);
+    assert_int_equal(numbers("j").lost, 1);
+    assert_int_equal(numbers("j").deliveries, 2);
+    enqueue(JOB(), "later", "echo"); /* and nothing new is claimed */
+    assert_true(is_state("later", "ready"));
+    shared->release = 1;
+    AWAIT(is_state("j", "done") && is_state("neighbour", "done"));
+    AWAIT(is_state("later", "done"));
+    assert_int_equal(shared->started, 3);
+}
+
+static void
+a_second_signal_hurries_and_the_job_goes_back_uncharged(void **state)
+{
+    pid_t pid = start_worker();
+    int64_t start;
+
+    (void)state;
+    enqueue(JOB(), "j", "patient");
+    AWAIT(shared->started == 1);
+    kill(pid, SIGTERM);
+    poll(NULL, 0, 200);
+    start = wr_clock_ms();
+    assert_int_equal(end_worker(pid, SIGINT), 0);
+    assert_true(wr_clock_ms() - start < 5000);
+    assert_true(is_state("j", "ready"));
+    assert_int_equal(numbers("j").attempts, 0);
+    assert_int_equal(numbers("j").lost, 0);
+}
+
+static void
+weir_worker_stop_gives_running_jobs_their_grace_also_when_called_twice(void **state)
+{
+    pid_t pid = start_worker();
+
+    (void)state;
+    enqueue(JOB(), "j", "patient");
+    AWAIT(shared->started == 1);
+    kill(pid, SIGUSR1);
+    poll(NULL, 0, 300); /* time in which a hurry would stop it */
+    assert_true(is_state("j", "processing"));
+    shared->release = 1;
+    assert_int_equal(end_worker(pid, 0), 0);
+    assert_true(is_state("j", "done"));
+    assert_int_equal(shared->ends, 7 * shared->starts_of_children);
+}
+
+static void
+a_handler_that_never_stops_does_not_keep_its_job_nor_the_worker(void **state)
+{
+    pid_t pid = start_worker_with((struct weir_worker_options){.grace_ms = 100});
+    int64_t start = wr_clock_ms();
+
+    (void)state;
+    enqueue(JOB(.timeout_ms = WEIR_NONE), "j", "deaf");
+    AWAIT(shared->started == 1);
+    assert_int_equal(end_worker(pid, SIGTERM), 0);
+    assert_true(wr_clock_ms() - start < 15000);
+    assert_true(is_state("j", "ready"));
+    assert_int_equal(numbers("j").lost, 0);
+    assert_int_equal(numbers("j").interrupted, 1);
+}
+
+static void
+with_redis_away_a_worker_ends_soon_and_says_that_leases_lapse(void **state)
+{
+    pid_t pid = start_worker_with(
+        (struct weir_worker_options){.grace_ms = 500, .lease_ms = 5000});
+    int64_t start;
+    int status;
+
+    (void)state;
+    enqueue(JOB(), "j", "patient");
+    AWAIT(shared->started == 1);
+    redis_server_pause(server);
+    start = wr_clock_ms();
+    status = end_worker(pid, SIGTERM);
+    start = wr_clock_ms() - start;
+    redis_server_resume(server);
+    assert_int_equal(status, weir_err_exit_status(WEIR_E_CONNECT));
+    assert_true(start < 10000); /* promised: grace + 2 s */
+    start_worker();
+    AWAIT(shared->started == 2);
+    shared->release = 1;
+    AWAIT(is_state("j", "done"));
+}
+
+static void
+a_broken_queue_does_not_slow_the_one_beside_it(void **state)
+{
+    int64_t start;
+
+    (void)state;
+    redis_do(server, "SET weir:{other}:ready x");
+    redis_do(server, "HSET weir:{other}:config engine list");
+    start_worker();
+    enqueue(JOB(), "first", "echo");
+    AWAIT(is_state("first", "done"));
+    start = wr_clock_ms();
+    for (int i = 0; i < 20; i++) {
+        char id[16];
+
+        snprintf(id, sizeof(id), "j%d", i);
+        enqueue(JOB(), id, "echo");
+        AWAIT(is_state(id, "done"));
+    }
+    assert_true(wr_clock_ms() - start <
+                5000); /* waiting for its backoff would take 10 s */
+}
+
+static void
+max_jobs_counts_over_all_children(void **state)
+{
+    pid_t pid;
+    char id[16];
+
+    (void)state;
+    for (int i = 0; i < 50; i++) {
+        snprintf(id, sizeof(id), "j%d", i);
+        enqueue(JOB(), id, "echo");
+    }
+    pid = start_worker_with((struct weir_worker_options){.processes = 2, .max_jobs = 10});
+    assert_int_equal(end_worker(pid, 0), 0);
+    assert_int_equal(shared->runs, 10);
+    assert_int_equal(audit_of(client, "q").ready, 40);
+}
+
+static void
+drain_ends_when_nothing_is_ready(void **state)
+{
+    pid_t pid;
+    char id[16];
+
+    (void)state;
+    for (int i = 0; i < 50; i++) {
+        snprintf(id, sizeof(id), "j%d", i);
+        enqueue(JOB(), id, "echo");
+    }
+    pid = start_worker_with((struct weir_worker_options){.drain = true});
+    assert_int_equal(end_worker(pid, 0), 0);
+    assert_int_equal(shared->runs, 50);
+}
+
+static void
+a_startup_hook_that_fails_ends_the_worker_with_its_error(void **state)
+{
+    pid_t pid;
+
+    (void)state;
+    enqueue(JOB(), "j", "echo");
+    startup_fails = true;
+    pid = start_worker();
+    startup_fails = false;
+    assert_int_equal(end_worker(pid, 0), weir_err_exit_status(WEIR_E_DENIED));
+    assert_int_equal(shared->runs, 0);
+}
+
+static void
+a_spawner_that_is_killed_costs_its_child_and_no_attempt(void **state)
+{
+    pid_t pid = start_worker(), child = worker_child(pid, "weir-child");
+
+    (void)state;
+    kill(worker_child(child, "weir-spawner"), SIGKILL);
+    enqueue(JOB(.max_retry = WEIR_NONE, .payload = "hi", .payload_len = 2), "j", "cat");
+    AWAIT(is_state("j", "done"));
+    assert_int_equal(numbers("j").attempts, 1);
+    assert_false(process_lives(child));
+}
+
+static void
+a_job_without_a_handler_waits_for_a_worker_that_has_one(void **state)
+{
+    struct weir_job_view *v;
+
+    (void)state;
+    start_worker();
+    enqueue(JOB(.max_retry = WEIR_NONE), "j", "nobody");
+    AWAIT(is_state("j", "delayed"));
+    assert_int_equal(numbers("j").attempts, 0);
+    assert_int_equal(weir_job_inspect(client, "q", "j", &v, NULL), WEIR_OK);
+    assert_non_null(strstr(weir_job_view_errors(v), "no handler for type nobody"));
+    weir_job_view_free(v);
+}
+
+/* What was sent; what scripts call inside does not count. */
+static long
+commands(void)
+{
+    static const char *const sent[] = {
+        "cmdstat_evalsha:calls=", "cmdstat_blpop:calls=", "cmdstat_ping:calls=", NULL};
+    const char *all = redis_do(server, "INFO commandstats");
+    long n = 0;
+
+    for (const char *const *name = sent; *name; name++) {
+        const char *text = strstr(all, *name);
+
+        n += text ? strtol(text + strlen(*name), NULL, 10) : 0;
+    }
+    return n;
+}
+
+static void
+an_idle_worker_sends_at_most_one_command_a_second(void **state)
+{
+    static const char *const one[] = {"q", NULL};
+    int64_t start;
+    long before;
+
+    (void)state;
+    start_worker_with((struct weir_worker_options){.no_scheduler = true, .queues = one});
+    enqueue(JOB(), "j", "echo");
+    AWAIT(is_state("j", "done"));
+    start = wr_clock_ms();
+    AWAIT(wr_clock_ms() - start > 1500);
+    before = commands();
+    start = wr_clock_ms();
+    AWAIT(wr_clock_ms() - start > 10000);
+    before = commands() - before;
+    print_message("%ld commands in 10 s\n", before);
+    /* Four every 5 s; the window may cut off one more of each. */
+    assert_in_range(before, 1, 12);
+}
+
+int
+main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(a_handler_that_calls_exit_ends_neither_its_worker_nor_its_job),
+        TEST(jobs_that_took_their_worker_with_them_run_one_at_a_time_L16),
+        TEST(a_job_that_waits_to_run_alone_keeps_its_lease_and_is_not_charged),
+        TEST(a_second_signal_hurries_and_the_job_goes_back_uncharged),
+        TEST(weir_worker_stop_gives_running_jobs_their_grace_also_when_called_twice),
+        TEST(a_handler_that_never_stops_does_not_keep_its_job_nor_the_worker),
+        TEST(with_redis_away_a_worker_ends_soon_and_says_that_leases_lapse),
+        TEST(a_broken_queue_does_not_slow_the_one_beside_it),
+        TEST(max_jobs_counts_over_all_children),
+        TEST(drain_ends_when_nothing_is_ready),
+        TEST(a_startup_hook_that_fails_ends_the_worker_with_its_error),
+        TEST(a_spawner_that_is_killed_costs_its_child_and_no_attempt),
+        TEST(a_job_without_a_handler_waits_for_a_worker_that_has_one),
+        TEST(an_idle_worker_sends_at_most_one_command_a_second),
+    };
+    int failed;
+
+    shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+                  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    server = redis_server_start(NULL);
+    failed = cmocka_run_group_tests_name("worker_faults", tests, NULL, NULL);
+    redis_server_stop(server);
+    return failed;
+}
