@@ -4,4 +4,8 @@
 -- @returns OK the names
 -- @cost O(queues)
 
-return {'OK', unpack(redis.call('SMEMBERS', queues))}
+local reply = {'OK'}
+for _, name in ipairs(redis.call('SMEMBERS', queues)) do
+  reply[#reply + 1] = name -- unpack() would fail beyond some 8,000
+end
+return reply

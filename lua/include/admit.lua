@@ -51,16 +51,26 @@ local function same_record(record, head, tail)
   return stored_head == head and stored_tail == tail
 end
 
+-- Does this job still hold its key? Not if it ended without letting it go, which can be
+-- when its record was deleted by hand: the record named the key.
+local function unique_holds(k, holder)
+  if redis.call('ZSCORE', k.processing, holder) then
+    return true
+  end
+  return redis.call('HEXISTS', k.jobs, holder) == 1
+    and not redis.call('ZSCORE', k.dead, holder) and not redis.call('ZSCORE', k.kept, holder)
+end
+
 -- The holder of a unique key, or nil when the key may be taken. "window key".
 local function unique_holder(k, spec, id, now)
   local window, key = string.match(spec, '^(%d+) (%S+)$')
   local holder = redis.call('HGET', k.unique, key)
-  if holder and holder ~= id then
+  if holder and holder ~= id and unique_holds(k, holder) then
     return holder
   end
   local over = redis.call('ZSCORE', k.windows, key)
   if over and tonumber(over) > now then
-    return holder or '-'
+    return '-'
   end
   return nil, key, tonumber(window)
 end

@@ -1,17 +1,23 @@
 --- choose_dead(dead, argv, first, limit, before): the named ids, or the oldest
 -- dead ones up to `limit` that died not after `before` ('' = any time).
--- Answers ids and the reply notes GONE for named ones that are not dead.
+-- Answers ids, the reply notes GONE for named ones that are not dead, and the position
+-- of each id among the items (without items: in the slice).
 --- @include clock
 
 local function choose_dead(dead, argv, first, limit, before)
   if #argv < first then
-    return redis.call('ZRANGEBYSCORE', dead, '-inf', before == '' and '+inf' or before,
-                      'LIMIT', 0, limit), {}
+    local slice, at = redis.call('ZRANGEBYSCORE', dead, '-inf', before == '' and '+inf' or before,
+                                 'LIMIT', 0, limit), {}
+    for i = 1, #slice do
+      at[i] = digits(i - 1)
+    end
+    return slice, {}, at
   end
-  local ids, notes, seen = {}, {}, {}
+  local ids, notes, at, seen = {}, {}, {}, {}
   for i = first, #argv do
     if redis.call('ZSCORE', dead, argv[i]) and not seen[argv[i]] then
       ids[#ids + 1] = argv[i]
+      at[#at + 1] = digits(i - first)
       seen[argv[i]] = true
     else
       notes[#notes + 1] = digits(i - first)
@@ -19,5 +25,5 @@ local function choose_dead(dead, argv, first, limit, before)
       notes[#notes + 1] = ''
     end
   end
-  return ids, notes
+  return ids, notes, at
 end

@@ -137,8 +137,8 @@ local function reserve_take(k, r, c, now)
   local leases, states, jobs, claims = {}, {}, {}, {}
   for i, t in ipairs(c.taken) do
     local text
-    if t.text then
-      local s = state_read(t.text)
+    local s = t.text and state_read(t.text) -- unreadable (changed by hand): made anew
+    if s then
       s.token, s.worker, s.started = digits(token + i), r.worker, digits(now)
       s.deliveries, s.keep, s.unique, s.max_deliveries = s.deliveries + 1, t.keep, t.key, t.max
       text = state_text(s)

@@ -37,6 +37,7 @@
 --- @include clock
 --- @include state
 --- @include unique
+--- @include record
 --- @include remove
 --- @include ledger
 --- @include engine
@@ -77,14 +78,13 @@ for i = ITEM_FIRST, #ARGV do
   plan[#plan + 1] = p
 end
 
--- The unique key is in the record until the first delivery copies it to the state.
+-- While a job waits its record names its unique key: the state may be older than that.
 local function key_of(p)
-  if p.state then
-    return p.state.unique
+  local record = redis.call('HGET', jobs, p.id)
+  if not record then
+    return p.state and p.state.unique or '-'
   end
-  local record = redis.call('HGET', jobs, p.id) or ''
-  local header = string.sub(record, 1, (string.find(record, '\n', 1, true) or 0) - 1)
-  return string.match(header, ' unique=(%S+)') or '-'
+  return record_unique(record)
 end
 
 -- Apply.

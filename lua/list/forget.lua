@@ -62,5 +62,8 @@ if #ids > 0 then
   ledger_add(stats, 'forgotten', #ids)
 end
 local head = redis.call('ZRANGE', kept, 0, 0, 'WITHSCORES')[2]
+if not head and bytes > freed then -- records of kept jobs were deleted by hand
+  redis.call('HSET', stats, 'kept_bytes', '0')
+end
 local left = head and math.max(0, tonumber(head) - now) or -1
 return {#ids == tonumber(limit) and 'MORE' or 'OK', digits(#ids), digits(left)}

@@ -44,7 +44,7 @@ for name, key in pairs({processing = processing, delayed = delayed, dead = dead,
     place, score = name, found
   end
 end
-if redis.call('HEXISTS', tombs, id) == 1 then
+if place == 'ready' and redis.call('HEXISTS', tombs, id) == 1 then
   place = 'broken'
 end
 local record, result = redis.call('HGET', jobs, id), redis.call('HGET', results, id) or ''

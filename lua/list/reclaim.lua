@@ -70,7 +70,7 @@ if word then
   return {word}
 end
 touch('HLEN', tombs, jobs, state, results, errors, log, stats, claims, unique)
-touch('ZCARD', delayed, dead)
+touch('ZCARD', processing, delayed, dead)
 touch('LLEN', ready, wake, due)
 local jump = gap ~= '' and math.abs((now - last) - gap) > 1000
 if quiet == '1' or gap == '' or tonumber(gap) > lease / 2 or jump then

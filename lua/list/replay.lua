@@ -35,6 +35,14 @@
 --- @include engine
 --- @include touch
 
+local LOOK_PAST = 1000
+
+-- Does this job still hold its key? One that is dead, or gone without letting it go, does not.
+local function unique_holds(holder)
+  return not redis.call('ZSCORE', dead, holder)
+    and (redis.call('HEXISTS', jobs, holder) == 1 or redis.call('HEXISTS', state, holder) == 1)
+end
+
 -- Decide.
 local q = redis.call('HMGET', config, 'engine', 'paused')
 local word = engine_word(q[1], stats, jobs, ready)
@@ -43,9 +51,13 @@ if word then
 end
 touch('LLEN', ready, wake)
 touch('HLEN', tombs, jobs, state, stats, unique)
-local ids, notes = choose_dead(dead, ARGV, ITEM_FIRST, limit, before)
+-- Dead jobs that cannot move must not hide the others of a slice.
+local ids, notes, at = choose_dead(dead, ARGV, ITEM_FIRST, limit + LOOK_PAST, before)
 local moved, states, keys, last, taken = {}, {}, {}, '', {}
 for i, id in ipairs(ids) do
+  if #ARGV < ITEM_FIRST and #moved == tonumber(limit) then
+    break
+  end
   local text, why, detail = redis.call('HGET', state, id), nil, ''
   local s = text and state_read(text)
   local size = redis.call('HSTRLEN', jobs, id)
@@ -53,8 +65,8 @@ for i, id in ipairs(ids) do
   if size == 0 or (size < 100 and string.find(redis.call('HGET', jobs, id), '^1 %- %d+ lost_body=1\n')) then
     why = 'NOBODY'
   elseif s and s.unique ~= '-' then
-    local holder = redis.call('HGET', unique, s.unique) or taken[s.unique]
-    if holder and holder ~= id then
+    local holder = taken[s.unique] or redis.call('HGET', unique, s.unique)
+    if holder and holder ~= id and (taken[s.unique] or unique_holds(holder)) then
       why, detail = 'UNIQUE', holder
     else
       taken[s.unique] = id
@@ -63,7 +75,7 @@ for i, id in ipairs(ids) do
     end
   end
   if why then
-    notes[#notes + 1] = digits(i - 1)
+    notes[#notes + 1] = at[i]
     notes[#notes + 1] = why
     notes[#notes + 1] = detail
   else

@@ -50,8 +50,8 @@ local word = engine_word(q[1], stats, jobs, ready)
 if word then
   return {word}
 end
-touch('LLEN', wake)
-touch('HLEN', jobs, state, results, errors, log, stats, claims, unique)
+touch('LLEN', ready, wake)
+touch('HLEN', tombs, jobs, state, results, errors, log, stats, claims, unique)
 touch('ZCARD', processing, delayed, dead, kept)
 local answer, list = reserve_jobs(k, {worker = worker, call = call, free = tonumber(free),
   ahead = tonumber(ahead), lease = tonumber(lease), bytes = tonumber(bytes),

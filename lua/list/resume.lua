@@ -15,14 +15,15 @@
 -- @cost O(1)
 --- @include engine
 --- @include wake
+--- @include touch
 
 local q = redis.call('HMGET', config, 'engine', 'paused')
 local word = engine_word(q[1], stats, jobs, ready)
 if word then
   return {word}
 end
-redis.call('LLEN', wake)
-redis.call('HLEN', tombs)
+touch('LLEN', ready, wake)
+touch('HLEN', tombs)
 redis.call('HDEL', config, 'paused')
 wake_worker(wake, ready, tombs, false)
 return {q[2] and 'OK' or 'AGAIN'}

@@ -23,6 +23,7 @@
 -- done), how many were removed.
 --- @include clock
 --- @include engine
+--- @include touch
 
 -- Decide.
 local now = clock(now_arg)
@@ -30,6 +31,8 @@ local word = engine_word(redis.call('HGET', config, 'engine'), stats, jobs, read
 if word then
   return {word}
 end
+touch('HLEN', producers, claims)
+touch('ZCARD', windows)
 local removed = 0
 
 -- Apply.

@@ -80,7 +80,7 @@ move_dead(struct wr_store *store, struct wr_queue *queue, const struct wr_script
     rc = wr_call_run(&c, err);
     if (rc == WEIR_OK)
         *moved = (size_t)wr_reply_int(wr_reply_at(c.reply, 1));
-    for (size_t i = first; rc == WEIR_OK && out && i + 2 < wr_reply_len(c.reply);
+    for (size_t i = first; rc == WEIR_OK && ids && out && i + 2 < wr_reply_len(c.reply);
          i += 3) {
         int64_t at = wr_reply_int(wr_reply_at(c.reply, i));
         int word = wr_call_word(&c, i + 1, replay_words);

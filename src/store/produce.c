@@ -64,6 +64,18 @@ fill_admit(struct wr_call *c, const struct wr_channel *channel, const char *mark
     }
 }
 
+/* The queue was remade, so the registry may be gone as well (FLUSHALL). The jobs are
+ * stored by now: not to be told apart from a lost answer, and repeating cures both. */
+static enum weir_err
+enroll_again(struct wr_store *store, struct wr_queue *queue, struct weir_error *err)
+{
+    queue->enrolled = false;
+    if (wr_store_enroll(store, queue, err) == WEIR_OK)
+        return WEIR_OK;
+    return wr_fail(err, WEIR_E_NO_REPLY, 0,
+                   "stored, but queue %s could not be registered again", queue->name);
+}
+
 /* One try under one channel number. *again: the number was spent by another call, so a
  * new channel is needed; nothing changed. */
 static enum weir_err
@@ -71,12 +83,19 @@ admit_once(struct wr_store *store, struct wr_queue *queue, struct wr_channel *ch
            const struct wr_admit *items, size_t n, struct wr_admitted *out, bool *gap,
            bool *again, struct weir_error *err)
 {
-    bool due = has_due(items, n);
+    bool due = has_due(items, n), fresh = !queue->enrolled;
     struct wr_channel mark;
     struct wr_call c;
     enum weir_err rc;
 
     *again = false;
+    /* Before the first job: a crash in between leaves a name without a queue, which is
+     * harmless, and not a queue that no scheduler knows. */
+    if (fresh) {
+        rc = wr_store_enroll(store, queue, err);
+        if (rc != WEIR_OK)
+            return rc;
+    }
     wr_channel_renew(&mark);
     wr_call_init(&c, store, queue,
                  due ? &wr_script_list_schedule : &wr_script_list_enqueue);
@@ -88,10 +107,8 @@ admit_once(struct wr_store *store, struct wr_queue *queue, struct wr_channel *ch
         if (gap)
             *gap = wr_call_is(&c, "GAP");
         rc = read_notes(&c, 2, n, out, err);
-        if (rc == WEIR_OK && wr_reply_int(wr_reply_at(c.reply, 1)) == 1)
-            queue->enrolled = false; /* remade: the registry may be gone as well */
-        if (rc == WEIR_OK && !queue->enrolled)
-            rc = wr_store_enroll(store, queue, err);
+        if (rc == WEIR_OK && wr_reply_int(wr_reply_at(c.reply, 1)) == 1 && !fresh)
+            rc = enroll_again(store, queue, err);
     }
     wr_call_fini(&c);
     return rc;
@@ -133,13 +150,14 @@ wr_store_replace(struct wr_store *store, struct wr_queue *queue,
 {
     struct wr_call c;
     enum weir_err rc;
-    char detail[64] = "";
+    char detail[256] = "";
 
     wr_call_init(&c, store, queue, &wr_script_list_replace);
     wr_call_now(&c);
     wr_call_arg(&c, item->id);
     wr_call_arg(&c, item->head);
     wr_call_arg(&c, item->tail);
+    wr_call_arg(&c, item->unique);
     wr_call_arg(&c, item->due);
     rc = wr_call_run(&c, err);
     if (rc == WEIR_OK) {
@@ -148,6 +166,9 @@ wr_store_replace(struct wr_store *store, struct wr_queue *queue,
             rc = wr_fail(err, WEIR_E_NO_JOB, 0, "no job to replace");
         else if (wr_call_is(&c, "OTHER"))
             rc = wr_fail(err, WEIR_E_WRONG_STATE, 0, "the job is %s", detail);
+        else if (wr_call_is(&c, "UNIQUE"))
+            rc = wr_fail(err, WEIR_E_UNIQUE, 0, "its unique key is held by %.200s",
+                         detail);
         else if (wr_call_is(&c, "BIG"))
             rc = wr_fail(err, WEIR_E_TOO_BIG, 0, "payload over the limit of %s bytes",
                          detail);

@@ -98,7 +98,8 @@ enum weir_err wr_store_enqueue(struct wr_store *store, struct wr_queue *queue,
                                size_t n, struct wr_admitted *out, bool *gap,
                                struct weir_error *err) WEIR_MUST_CHECK;
 /* Gives a ready or delayed job a new record (and due time). E_NO_JOB: absent.
- * E_WRONG_STATE: it started or ended. E_TOO_BIG. */
+ * E_WRONG_STATE: it started or ended. E_UNIQUE: another job holds its new unique key.
+ * E_TOO_BIG. */
 enum weir_err
 wr_store_replace(struct wr_store *store, struct wr_queue *queue,
                  const struct wr_admit *item, struct weir_error *err) WEIR_MUST_CHECK;
@@ -279,7 +280,7 @@ enum wr_replayed {
     WR_REPLAY_UNIQUE
 };
 /* ids NULL: the oldest dead ones, at most n, that died not after before_ms (0: any).
- * out[n] may be NULL; *moved counts. */
+ * out[n] may be NULL, and is filled only for given ids; *moved counts. */
 enum weir_err
 wr_store_replay(struct wr_store *store, struct wr_queue *queue, const struct wr_span *ids,
                 size_t n, int64_t before_ms, enum wr_replayed *out, size_t *moved,

@@ -1,0 +1,191 @@
+/*
+ * script/model.h - a queue of the list engine in memory, complete: places, order,
+ * records, states, errors, unique keys, windows, claims, channels, counters, markers.
+ *
+ * Written from the law in words (docs, DESIGN), not from the scripts, so that the two can
+ * be compared. Each transition changes the model and answers the reply that the script
+ * must give, its elements with blanks between. model_dump() writes all state as one text;
+ * model_dump_script is the Lua that writes the same text from Redis.
+ *
+ * Bodies that vanish are part of the model: model_lose_body(). Nothing else may be
+ * changed behind it.
+ */
+#ifndef SCRIPT_MODEL_H
+#define SCRIPT_MODEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+
+#define MODEL_JOBS 512
+#define MODEL_READY 4096
+#define MODEL_WORKERS 4
+#define MODEL_CHANNELS 4
+#define MODEL_KEYS 3
+#define MODEL_BATCH 8
+#define MODEL_PAYLOAD_MAX 64
+
+/* Every counter of the ledger, by its name in stats. */
+#define MODEL_COUNTERS(X)                                                              \
+    X(enqueued)                                                                        \
+    X(scheduled) X(promoted) X(released) X(reclaimed) X(reclaimed_delayed) X(replayed) \
+        X(deliveries) X(done) X(retried) X(buried) X(cancelled_ready)                  \
+            X(cancelled_delayed) X(cancelled_processing) X(expired_ready)              \
+                X(lost_body_ready) X(purged) X(kept_in) X(forgotten) X(stale)          \
+                    X(replaced) X(skipped) X(tokens) X(kept_bytes)
+
+enum model_place {
+    MODEL_WAITS, /* in ready, or nowhere */
+    MODEL_PROCESSING,
+    MODEL_DELAYED,
+    MODEL_DEAD,
+    MODEL_KEPT,
+};
+
+/* What a record says about its end. */
+struct model_options {
+    int64_t keep, expires, max_deliveries;
+    int key; /* index, -1: none */
+};
+
+struct model_state {
+    int64_t token, keep, deliveries, attempts, lost, interrupted, snoozes, started,
+        max_deliveries;
+    int key;
+    bool flag;
+    char worker[16], progress[32];
+};
+
+struct model_job {
+    char id[16];
+    bool record, has_state, tomb;
+    char head[16], tail[192];
+    int64_t enqueued_at;
+    struct model_options options;
+    enum model_place place;
+    int64_t score;
+    struct model_state state;
+    char result[32];
+    char errors[10][96];
+    size_t errors_n;
+};
+
+struct model_claim {
+    struct model_job *job;
+    int64_t token;
+    bool ahead;
+};
+
+struct model {
+    int64_t now;
+    struct model_job jobs[MODEL_JOBS];
+    size_t jobs_n;
+    struct model_job *ready[MODEL_READY]; /* [0] is the left end */
+    size_t ready_n;
+    struct {
+        struct model_job *holder;
+        int64_t window; /* its end; -1: none */
+    } keys[MODEL_KEYS];
+    struct {
+        bool is_set;
+        int64_t call, at, lease;
+        struct model_claim list[2 * MODEL_BATCH];
+        size_t n;
+    } claims[MODEL_WORKERS];
+    struct {
+        bool is_set;
+        int64_t number, at;
+        size_t count;
+        char first[16], notes[128];
+    } channels[MODEL_CHANNELS];
+    bool wake, due, paused;
+    int64_t paused_at;
+    struct {
+#define X(name) int64_t name;
+        MODEL_COUNTERS(X)
+#undef X
+    } n;
+};
+
+struct model_item {
+    struct model_job *job;
+    char head[16], tail[192], unique[32], due[32];
+    struct model_options options;
+    int64_t window;
+    size_t payload_len;
+};
+
+/* One delivery named by a worker, and what the worker says about it. */
+struct model_answer {
+    struct model_job *job;
+    int64_t token, delay, limit;
+    bool snoozed, started;
+    char text[32]; /* result, error, reason's text */
+};
+
+struct model_reserve {
+    int worker;
+    int64_t call, lease, bytes;
+    size_t free, ahead;
+};
+
+const char *model_worker(int worker);   /* "w1" */
+const char *model_channel(int channel); /* "c1" */
+const char *model_key(int key);         /* "k1", "-" */
+
+void model_init(struct model *m, int64_t now);
+struct model_job *model_job(struct model *m, const char *id); /* made when unknown */
+
+void
+model_admit(struct model *m, int channel, int64_t number, const struct model_item *items,
+            size_t n, bool schedule, struct wr_buf *out);
+void model_replace(struct model *m, const struct model_item *item, struct wr_buf *out);
+void model_farewell(struct model *m, int channel, struct wr_buf *out);
+void model_reserve(struct model *m, const struct model_reserve *r, struct wr_buf *out);
+void model_exchange(struct model *m, const struct model_reserve *r,
+                    const struct model_answer *a, size_t n, struct wr_buf *out);
+void model_extend(struct model *m, int worker, int64_t lease,
+                  const struct model_answer *a, size_t n, struct wr_buf *out);
+void model_progress(struct model *m, int worker, const struct model_answer *a,
+                    struct wr_buf *out);
+void model_ack(struct model *m, int worker, const struct model_answer *a, size_t n,
+               struct wr_buf *out);
+void model_retry(struct model *m, int worker, const struct model_answer *a, size_t n,
+                 struct wr_buf *out);
+void model_bury(struct model *m, int worker, const struct model_answer *a, size_t n,
+                struct wr_buf *out);
+void model_release(struct model *m, int worker, const struct model_answer *a, size_t n,
+                   struct wr_buf *out);
+void model_promote(struct model *m, size_t limit, struct wr_buf *out);
+
+struct model_reclaim {
+    int64_t lease, lease_max, gap, last; /* gap -1: first call */
+    bool quiet;
+    size_t limit;
+};
+void model_reclaim(struct model *m, const struct model_reclaim *r, struct wr_buf *out);
+void model_reclaim_held(struct model *m, int worker, const struct model_answer *a,
+                        size_t n, struct wr_buf *out);
+void model_forget(struct model *m, size_t limit, size_t count_max, int64_t bytes_max,
+                  struct wr_buf *out);
+void model_sweep(struct model *m, int64_t idle, struct wr_buf *out);
+void model_cancel(struct model *m, struct model_job *const *jobs, size_t n,
+                  struct wr_buf *out);
+/* jobs NULL: the oldest dead ones. before < 0: any. */
+void model_replay(struct model *m, struct model_job *const *jobs, size_t n, size_t limit,
+                  int64_t before, struct wr_buf *out);
+void model_purge(struct model *m, struct model_job *const *jobs, size_t n, size_t limit,
+                 int64_t before, struct wr_buf *out);
+void model_pause(struct model *m, struct wr_buf *out);
+void model_resume(struct model *m, struct wr_buf *out);
+void model_inspect(struct model *m, struct model_job *job, struct wr_buf *out);
+void model_lose_body(struct model *m, struct model_job *job);
+
+/* Places without a record: what gap_bodies must be, negated. */
+int64_t model_missing_bodies(const struct model *m);
+void model_dump(const struct model *m, struct wr_buf *out);
+extern const char model_dump_script[];
+
+#endif

@@ -1,0 +1,1660 @@
+#include "script/model.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LOOK_PAST 1000
+
+static void
+check(bool ok, const char *what)
+{
+    if (!ok) {
+        fprintf(stderr, "model: %s\n", what);
+        abort();
+    }
+}
+
+/* Adds an element to a reply. */
+static void
+say(struct wr_buf *out, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void
+say(struct wr_buf *out, const char *fmt, ...)
+{
+    char text[512];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    if (out->len > 0)
+        wr_buf_add_str(out, " ");
+    wr_buf_add_str(out, text);
+}
+
+static void
+say_int(struct wr_buf *out, int64_t number)
+{
+    say(out, "%" PRId64, number);
+}
+
+const char *
+model_worker(int worker)
+{
+    static const char *const names[MODEL_WORKERS] = {"w0", "w1", "w2", "w3"};
+
+    return worker < 0 ? "-" : names[worker];
+}
+
+const char *
+model_channel(int channel)
+{
+    static const char *const names[MODEL_CHANNELS] = {"c0", "c1", "c2", "c3"};
+
+    return channel < 0 ? "" : names[channel];
+}
+
+const char *
+model_key(int key)
+{
+    static const char *const names[MODEL_KEYS] = {"k0", "k1", "k2"};
+
+    return key < 0 ? "-" : names[key];
+}
+
+void
+model_init(struct model *m, int64_t now)
+{
+    memset(m, 0, sizeof(*m));
+    m->now = now;
+    for (int i = 0; i < MODEL_KEYS; i++)
+        m->keys[i].window = -1;
+}
+
+struct model_job *
+model_job(struct model *m, const char *id)
+{
+    struct model_job *j;
+
+    for (size_t i = 0; i < m->jobs_n; i++) {
+        if (strcmp(m->jobs[i].id, id) == 0)
+            return &m->jobs[i];
+    }
+    /* A name that was made for a lost body and is gone again gives its room. */
+    for (size_t i = 0; i < m->jobs_n; i++) {
+        j = &m->jobs[i];
+        if (strncmp(j->id, "lost-", 5) == 0 && !j->record && j->place == MODEL_WAITS) {
+            memset(j, 0, sizeof(*j));
+            snprintf(j->id, sizeof(j->id), "%s", id);
+            return j;
+        }
+    }
+    check(m->jobs_n < MODEL_JOBS, "too many jobs");
+    j = &m->jobs[m->jobs_n++];
+    snprintf(j->id, sizeof(j->id), "%s", id);
+    return j;
+}
+
+/* ---- small parts ---- */
+
+static void
+add_error(struct model *m, struct model_job *j, const char *outcome, const char *text)
+{
+    if (j->errors_n == 10) {
+        memmove(j->errors[0], j->errors[1], sizeof(j->errors[0]) * 9);
+        j->errors_n = 9;
+    }
+    snprintf(j->errors[j->errors_n++], sizeof(j->errors[0]), "%" PRId64 " %s %s", m->now,
+             outcome, text);
+}
+
+static void
+forget_job(struct model_job *j)
+{
+    j->record = j->has_state = false;
+    j->result[0] = '\0';
+    j->errors_n = 0;
+}
+
+static size_t
+record_text(const struct model_job *j, char *out, size_t cap)
+{
+    if (!j->record) {
+        out[0] = '\0';
+        return 0;
+    }
+    return (size_t)snprintf(out, cap, "%s %" PRId64 "%s", j->head, j->enqueued_at,
+                            j->tail);
+}
+
+static int64_t
+record_bytes(const struct model_job *j)
+{
+    char text[256];
+
+    return (int64_t)record_text(j, text, sizeof(text));
+}
+
+static void
+state_text(const struct model_job *j, char *out, size_t cap)
+{
+    const struct model_state *s = &j->state;
+
+    out[0] = '\0';
+    if (!j->has_state)
+        return;
+    snprintf(out, cap,
+             "%" PRId64 " %s %s %s %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64
+             " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 "|%s",
+             s->token, s->worker, s->flag ? "c" : "-", model_key(s->key), s->keep,
+             s->deliveries, s->attempts, s->lost, s->interrupted, s->snoozes, s->started,
+             s->max_deliveries, s->progress);
+}
+
+/* A job that stands for one whose body is gone. */
+static void
+become_stub(struct model *m, struct model_job *j)
+{
+    j->record = true;
+    snprintf(j->head, sizeof(j->head), "1 -");
+    snprintf(j->tail, sizeof(j->tail), " lost_body=1\n");
+    j->enqueued_at = m->now;
+    j->options = (struct model_options){.max_deliveries = 3, .key = -1};
+    add_error(m, j, "lost_body", "the stored job was gone");
+}
+
+static void
+die(struct model *m, struct model_job *j)
+{
+    j->place = MODEL_DEAD;
+    j->score = m->now;
+}
+
+static void
+free_key(struct model *m, int key, const struct model_job *j)
+{
+    if (key >= 0 && m->keys[key].holder == j)
+        m->keys[key].holder = NULL;
+}
+
+static size_t
+tombs(const struct model *m)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < m->jobs_n; i++)
+        n += m->jobs[i].tomb;
+    return n;
+}
+
+static void
+wake_worker(struct model *m)
+{
+    if (!m->paused && m->ready_n > tombs(m))
+        m->wake = true;
+}
+
+/* The jobs of one place by score, then id. */
+static int
+compare_places(const void *a, const void *b)
+{
+    const struct model_job *x = *(struct model_job *const *)a;
+    const struct model_job *y = *(struct model_job *const *)b;
+
+    if (x->score != y->score)
+        return x->score < y->score ? -1 : 1;
+    return strcmp(x->id, y->id);
+}
+
+static size_t
+jobs_at(struct model *m, enum model_place place, struct model_job **out)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < m->jobs_n; i++) {
+        if (m->jobs[i].place == place && place != MODEL_WAITS)
+            out[n++] = &m->jobs[i];
+    }
+    if (n > 0)
+        qsort(out, n, sizeof(*out), compare_places);
+    return n;
+}
+
+static void
+delay(struct model *m, struct model_job *j, int64_t due)
+{
+    struct model_job *all[MODEL_JOBS];
+    size_t n = jobs_at(m, MODEL_DELAYED, all);
+
+    if (n == 0 || due < all[0]->score)
+        m->due = true;
+    j->place = MODEL_DELAYED;
+    j->score = due;
+}
+
+static void
+to_back(struct model *m, struct model_job *j)
+{
+    j->place = MODEL_WAITS;
+    if (j->tomb) {
+        j->tomb = false;
+        return;
+    }
+    check(m->ready_n < MODEL_READY, "ready is full");
+    memmove(m->ready + 1, m->ready, m->ready_n * sizeof(m->ready[0]));
+    m->ready[0] = j;
+    m->ready_n++;
+}
+
+static void
+to_front(struct model *m, struct model_job *j)
+{
+    j->place = MODEL_WAITS;
+    if (j->tomb) {
+        j->tomb = false;
+        return;
+    }
+    check(m->ready_n < MODEL_READY, "ready is full");
+    m->ready[m->ready_n++] = j;
+}
+
+static const char *
+place_word(const struct model_job *j)
+{
+    static const char *const words[] = {"ready", "processing", "delayed", "dead", "done"};
+
+    return words[j->place];
+}
+
+static bool
+is_held(const struct model_job *j, int64_t token, int worker)
+{
+    return j->has_state && j->state.token == token &&
+           strcmp(j->state.worker, model_worker(worker)) == 0 &&
+           j->place == MODEL_PROCESSING;
+}
+
+/* NULL if the delivery is held. */
+static const char *
+held_word(const struct model_job *j, int64_t token, int worker)
+{
+    if (!j->has_state)
+        return "GONE";
+    if (j->state.token != token || strcmp(j->state.worker, model_worker(worker)) != 0)
+        return "STALE";
+    return j->place == MODEL_PROCESSING ? NULL : "ANSWERED";
+}
+
+/* ---- producers ---- */
+
+/* A holder counts while it waits or runs. */
+static struct model_job *
+key_holder(const struct model *m, int key, const struct model_job *j)
+{
+    struct model_job *h = m->keys[key].holder;
+
+    if (!h || h == j || h->place == MODEL_DEAD || h->place == MODEL_KEPT)
+        return NULL;
+    return h->record || h->place == MODEL_PROCESSING ? h : NULL;
+}
+
+static int64_t
+due_of(const struct model *m, const char *due)
+{
+    int64_t at = due[0] ? strtoll(due + 1, NULL, 10) : 0;
+
+    if (due[0] == '+')
+        return at > 0 ? m->now + at : -1;
+    return due[0] == '@' && at > m->now ? at : -1;
+}
+
+/* True when the job is refused; word and detail say why. */
+static bool
+is_refused(const struct model *m, const struct model_item *it, const char **word,
+           char *detail, bool is_new)
+{
+    const struct model_job *j = it->job, *h;
+
+    *word = "OTHER";
+    snprintf(detail, 32, "%s", is_new ? "ready" : place_word(j));
+    if (j->record) {
+        if (strcmp(j->head, it->head) == 0 && strcmp(j->tail, it->tail) == 0)
+            *word = "EXISTS";
+        return true;
+    }
+    if (j->place != MODEL_WAITS)
+        return true;
+    if (it->payload_len > MODEL_PAYLOAD_MAX) {
+        *word = "BIG";
+        snprintf(detail, 32, "%d", MODEL_PAYLOAD_MAX);
+        return true;
+    }
+    if (it->options.key < 0)
+        return false;
+    *word = "UNIQUE";
+    h = key_holder(m, it->options.key, j);
+    snprintf(detail, 32, "%s", h ? h->id : "-");
+    return h || m->keys[it->options.key].window > m->now;
+}
+
+static void
+write_record(struct model_job *j, const struct model_item *it)
+{
+    snprintf(j->head, sizeof(j->head), "%s", it->head);
+    snprintf(j->tail, sizeof(j->tail), "%s", it->tail);
+    j->options = it->options;
+}
+
+/* Jobs of one call come in together: each is judged against what was before, and against
+ * the earlier ones of the call. */
+struct arrivals {
+    struct model_job *ready[MODEL_BATCH], *delayed[MODEL_BATCH];
+    int64_t due[MODEL_BATCH];
+    size_t ready_n, delayed_n;
+    int64_t windows[MODEL_KEYS];
+    struct model_job *keys[MODEL_KEYS];
+};
+
+static bool
+is_in(struct model_job *const *list, size_t n, const struct model_job *j)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (list[i] == j)
+            return true;
+    }
+    return false;
+}
+
+static void
+arrive(struct model *m, struct arrivals *a, const struct model_item *it, bool schedule)
+{
+    struct model_job *j = it->job;
+    int64_t due = schedule ? due_of(m, it->due) : -1;
+
+    j->record = true;
+    j->enqueued_at = m->now;
+    write_record(j, it);
+    if (it->options.key >= 0) {
+        a->keys[it->options.key] = j;
+        if (it->window > 0)
+            a->windows[it->options.key] = m->now + it->window;
+    }
+    if (due >= 0) {
+        a->due[a->delayed_n] = due;
+        a->delayed[a->delayed_n++] = j;
+    } else
+        a->ready[a->ready_n++] = j;
+}
+
+static void
+settle(struct model *m, struct arrivals *a)
+{
+    for (size_t i = 0; i < a->ready_n; i++)
+        to_back(m, a->ready[i]);
+    for (size_t i = 0; i < a->delayed_n; i++)
+        delay(m, a->delayed[i], a->due[i]);
+    for (int k = 0; k < MODEL_KEYS; k++) {
+        if (a->keys[k])
+            m->keys[k].holder = a->keys[k];
+        if (a->windows[k] > 0)
+            m->keys[k].window = a->windows[k];
+    }
+    m->n.enqueued += (int64_t)(a->ready_n + a->delayed_n);
+    m->n.scheduled += (int64_t)a->delayed_n;
+    if (a->ready_n > 0)
+        wake_worker(m);
+}
+
+static void
+admit_items(struct model *m, const struct model_item *items, size_t n, bool schedule,
+            struct wr_buf *out, char notes[128])
+{
+    struct arrivals a = {0};
+    size_t len = 0;
+
+    snprintf(notes, 128, "-");
+    for (size_t i = 0; i < n; i++) {
+        const struct model_item *it = &items[i];
+        bool is_new = is_in(a.ready, a.ready_n, it->job) ||
+                      is_in(a.delayed, a.delayed_n, it->job);
+        int key = it->options.key;
+        const char *word;
+        char detail[32];
+        bool no = is_refused(m, it, &word, detail, is_new);
+
+        if (!no && key >= 0 && a.keys[key] && a.keys[key] != it->job) {
+            no = true;
+            word = "UNIQUE";
+            snprintf(detail, sizeof(detail), "%s", a.keys[key]->id);
+        }
+        if (no) {
+            say(out, "%zu %s %s", i, word, detail);
+            len += (size_t)snprintf(notes + len, 128 - len, "%s%zu:%s",
+                                    len > 0 ? "," : "", i, word);
+        } else
+            arrive(m, &a, it, schedule);
+    }
+    settle(m, &a);
+}
+
+/* Notes as they were saved: words without details. */
+static void
+say_saved(struct wr_buf *out, const char *notes)
+{
+    char copy[128], *save = NULL;
+
+    if (strcmp(notes, "-") == 0)
+        return;
+    snprintf(copy, sizeof(copy), "%s", notes);
+    for (char *p = strtok_r(copy, ",", &save); p; p = strtok_r(NULL, ",", &save)) {
+        char *colon = strchr(p, ':');
+
+        *colon = '\0';
+        say(out, "%s %s -", p, colon + 1);
+    }
+}
+
+void
+model_admit(struct model *m, int channel, int64_t number, const struct model_item *items,
+            size_t n, bool schedule, struct wr_buf *out)
+{
+    const char *word = "OK";
+    char notes[128];
+
+    if (channel >= 0 && m->channels[channel].is_set) {
+        int64_t last = m->channels[channel].number;
+
+        if (number == last) {
+            bool same = m->channels[channel].count == n &&
+                        strcmp(m->channels[channel].first, items[0].job->id) == 0;
+
+            say(out, same ? "BEFORE 0" : "CLASH 0");
+            if (same)
+                say_saved(out, m->channels[channel].notes);
+            return;
+        }
+        if (number < last) {
+            say(out, "LATE 0");
+            return;
+        }
+        word = number == last + 1 ? "OK" : "GAP";
+    }
+    say(out, "%s 0", word);
+    admit_items(m, items, n, schedule, out, notes);
+    if (channel < 0)
+        return;
+    m->channels[channel].is_set = true;
+    m->channels[channel].number = number;
+    m->channels[channel].at = m->now;
+    m->channels[channel].count = n;
+    snprintf(m->channels[channel].first, 16, "%s", items[0].job->id);
+    snprintf(m->channels[channel].notes, 128, "%s", notes);
+}
+
+void
+model_farewell(struct model *m, int channel, struct wr_buf *out)
+{
+    m->channels[channel].is_set = false;
+    say(out, "OK");
+}
+
+void
+model_replace(struct model *m, const struct model_item *it, struct wr_buf *out)
+{
+    struct model_job *j = it->job, *h;
+    int old = j->options.key, key = it->options.key;
+
+    if (it->payload_len > MODEL_PAYLOAD_MAX) {
+        say(out, "BIG %d", MODEL_PAYLOAD_MAX);
+        return;
+    }
+    if (!j->record) {
+        say(out, "ABSENT ");
+        return;
+    }
+    if (j->place != MODEL_WAITS && j->place != MODEL_DELAYED) {
+        say(out, "OTHER %s", place_word(j));
+        return;
+    }
+    if (key >= 0 && key != old) {
+        h = key_holder(m, key, j);
+        if (h || m->keys[key].window > m->now) {
+            say(out, "UNIQUE %s", h ? h->id : "-");
+            return;
+        }
+    }
+    if (key != old) {
+        free_key(m, old, j);
+        if (key >= 0) {
+            m->keys[key].holder = j;
+            if (it->window > 0)
+                m->keys[key].window = m->now + it->window;
+        }
+    }
+    write_record(j, it);
+    if (j->place == MODEL_DELAYED && it->due[0]) {
+        int64_t due = due_of(m, it->due);
+
+        delay(m, j, due >= 0 ? due : m->now);
+    }
+    m->n.replaced++;
+    say(out, "REPLACED %s", place_word(j));
+}
+
+/* ---- reserve ---- */
+
+static void
+say_job(struct wr_buf *out, const struct model_job *j)
+{
+    char state[256], record[256];
+
+    state_text(j, state, sizeof(state));
+    record_text(j, record, sizeof(record));
+    say(out, "%s", j->id);
+    say(out, "%s", state);
+    say(out, "%s", record);
+}
+
+struct choice {
+    struct model_job *taken[2 * MODEL_BATCH], *seen[MODEL_READY];
+    struct model_job *lost[MODEL_READY], *late[MODEL_READY];
+    bool copy[MODEL_READY]; /* of lost: its id is another job's now */
+    size_t taken_n, seen_n, lost_n, late_n, used, skipped;
+    struct model_job *skips[MODEL_READY];
+    int64_t bytes;
+    bool more;
+};
+
+/* What becomes of the id that is next. False: stop before it. */
+static bool
+choose_one(const struct model *m, const struct model_reserve *r, struct choice *c,
+           struct model_job *j)
+{
+    bool again = is_in(c->seen, c->seen_n, j);
+
+    if (j->tomb && !again) {
+        c->skips[c->skipped++] = j;
+        c->seen[c->seen_n++] = j;
+        return true;
+    }
+    if (c->taken_n > 0 && c->bytes + record_bytes(j) > r->bytes) {
+        c->more = true;
+        return false;
+    }
+    if (j->has_state && c->taken_n >= r->free)
+        return false;
+    if (again || j->place != MODEL_WAITS) {
+        c->copy[c->lost_n] = true;
+        c->lost[c->lost_n++] = j;
+        return true;
+    }
+    c->seen[c->seen_n++] = j;
+    if (!j->record)
+        c->lost[c->lost_n++] = j;
+    else if (j->options.expires > 0 && !j->has_state &&
+             j->enqueued_at + j->options.expires <= m->now)
+        c->late[c->late_n++] = j;
+    else {
+        c->bytes += record_bytes(j);
+        c->taken[c->taken_n++] = j;
+    }
+    return true;
+}
+
+static void
+apply_refused(struct model *m, struct choice *c)
+{
+    m->ready_n -= c->used;
+    for (size_t i = 0; i < c->skipped; i++)
+        c->skips[i]->tomb = false;
+    m->n.skipped += (int64_t)c->skipped;
+    for (size_t i = 0; i < c->lost_n; i++) {
+        struct model_job *j = c->lost[i];
+        char name[24];
+
+        if (c->copy[i]) {
+            snprintf(name, sizeof(name), "lost-%" PRId64, ++m->n.tokens);
+            j = model_job(m, name);
+        } else if (j->has_state)
+            free_key(m, j->state.key, j);
+        become_stub(m, j);
+        die(m, j);
+    }
+    m->n.lost_body_ready += (int64_t)c->lost_n;
+    for (size_t i = 0; i < c->late_n; i++) {
+        free_key(m, c->late[i]->options.key, c->late[i]);
+        forget_job(c->late[i]);
+    }
+    m->n.expired_ready += (int64_t)c->late_n;
+}
+
+static void
+lease(struct model *m, const struct model_reserve *r, struct model_job *j)
+{
+    struct model_state *s = &j->state;
+
+    if (!j->has_state)
+        memset(s, 0, sizeof(*s));
+    j->has_state = true;
+    s->token = ++m->n.tokens;
+    snprintf(s->worker, sizeof(s->worker), "%s", model_worker(r->worker));
+    s->started = m->now;
+    s->deliveries++;
+    s->keep = j->options.keep;
+    s->key = j->options.key;
+    s->max_deliveries = j->options.max_deliveries;
+    j->place = MODEL_PROCESSING;
+    j->score = m->now + r->lease;
+    m->n.deliveries++;
+}
+
+/* Adds the jobs to `jobs`; answers the word. */
+static const char *
+reserve_jobs(struct model *m, const struct model_reserve *r, struct wr_buf *jobs)
+{
+    static struct choice c;
+    size_t want = r->free + r->ahead;
+
+    if (m->claims[r->worker].is_set && m->claims[r->worker].call == r->call) {
+        for (size_t i = 0; i < m->claims[r->worker].n; i++) {
+            struct model_claim *l = &m->claims[r->worker].list[i];
+
+            if (is_held(l->job, l->token, r->worker))
+                say_job(jobs, l->job);
+        }
+        wake_worker(m);
+        return "REPEAT";
+    }
+    memset(&c, 0, sizeof(c));
+    for (size_t i = m->ready_n; !m->paused && i > 0 && c.taken_n < want; i--) {
+        if (!choose_one(m, r, &c, m->ready[i - 1]))
+            break;
+        c.used++;
+    }
+    apply_refused(m, &c);
+    m->claims[r->worker].is_set = true;
+    m->claims[r->worker].call = r->call;
+    m->claims[r->worker].at = m->now;
+    m->claims[r->worker].lease = r->lease;
+    m->claims[r->worker].n = c.taken_n;
+    for (size_t i = 0; i < c.taken_n; i++) {
+        lease(m, r, c.taken[i]);
+        m->claims[r->worker].list[i] = (struct model_claim){
+            c.taken[i], c.taken[i]->state.token, i >= r->free};
+        say_job(jobs, c.taken[i]);
+    }
+    wake_worker(m);
+    if (m->paused)
+        return "PAUSED";
+    if (c.more)
+        return "MORE";
+    return c.taken_n > 0 || want == 0 ? "OK" : "EMPTY";
+}
+
+static void
+append(struct wr_buf *out, struct wr_buf *more)
+{
+    if (more->len > 0) {
+        wr_buf_add_str(out, " ");
+        wr_buf_add(out, more->ptr, more->len);
+    }
+    wr_buf_fini(more);
+}
+
+void
+model_reserve(struct model *m, const struct model_reserve *r, struct wr_buf *out)
+{
+    struct wr_buf jobs = {0};
+
+    say(out, "%s", reserve_jobs(m, r, &jobs));
+    append(out, &jobs);
+}
+
+/* ---- answers ---- */
+
+/* Answers which are held; notes the others. */
+static size_t
+held_of(struct model *m, int worker, const struct model_answer *a, size_t n,
+        const struct model_answer **held, struct wr_buf *out, size_t *notes)
+{
+    struct model_job *seen[MODEL_BATCH];
+    size_t held_n = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        const char *word = held_word(a[i].job, a[i].token, worker);
+
+        if (!word && is_in(seen, held_n, a[i].job))
+            word = "ANSWERED";
+        if (word) {
+            say(out, "%zu %s", i, word);
+            *notes += 2;
+            m->n.stale += strcmp(word, "STALE") == 0;
+        } else {
+            seen[held_n] = a[i].job;
+            held[held_n++] = &a[i];
+        }
+    }
+    return held_n;
+}
+
+static void
+end_cancelled(struct model *m, struct model_job *j)
+{
+    free_key(m, j->state.key, j);
+    j->place = MODEL_WAITS;
+    forget_job(j);
+    m->n.cancelled_processing++;
+}
+
+/* As held_of, and flagged ones end here. */
+static size_t
+movable_of(struct model *m, int worker, const struct model_answer *a, size_t n,
+           const struct model_answer **held, struct wr_buf *out)
+{
+    size_t notes = 0, left = 0, held_n = held_of(m, worker, a, n, held, out, &notes);
+
+    for (size_t i = 0; i < held_n; i++) {
+        if (held[i]->job->state.flag) {
+            end_cancelled(m, held[i]->job);
+            say(out, "%zu CANCELLED", (size_t)(held[i] - a));
+        } else
+            held[left++] = held[i];
+    }
+    return left;
+}
+
+static size_t
+ack_items(struct model *m, int worker, const struct model_answer *a, size_t n,
+          struct wr_buf *out)
+{
+    const struct model_answer *held[MODEL_BATCH];
+    size_t notes = 0, held_n = held_of(m, worker, a, n, held, out, &notes);
+
+    for (size_t i = 0; i < held_n; i++) {
+        struct model_job *j = held[i]->job;
+
+        free_key(m, j->state.key, j);
+        m->n.done++;
+        if (j->state.keep == 0) {
+            j->place = MODEL_WAITS;
+            forget_job(j);
+            continue;
+        }
+        j->state.attempts++;
+        j->state.lost = 0;
+        j->place = MODEL_KEPT;
+        j->score = m->now + j->state.keep;
+        if (held[i]->text[0])
+            snprintf(j->result, sizeof(j->result), "%s", held[i]->text);
+        m->n.kept_in++;
+        m->n.kept_bytes += (int64_t)strlen(held[i]->text) + record_bytes(j);
+    }
+    return notes;
+}
+
+void
+model_ack(struct model *m, int worker, const struct model_answer *a, size_t n,
+          struct wr_buf *out)
+{
+    say(out, "OK");
+    ack_items(m, worker, a, n, out);
+}
+
+void
+model_exchange(struct model *m, const struct model_reserve *r,
+               const struct model_answer *a, size_t n, struct wr_buf *out)
+{
+    struct wr_buf notes = {0}, jobs = {0};
+    size_t notes_n = ack_items(m, r->worker, a, n, &notes);
+
+    say(out, "%s", reserve_jobs(m, r, &jobs));
+    say(out, "%zu", notes_n);
+    append(out, &notes);
+    append(out, &jobs);
+}
+
+void
+model_retry(struct model *m, int worker, const struct model_answer *a, size_t n,
+            struct wr_buf *out)
+{
+    const struct model_answer *held[MODEL_BATCH];
+    size_t held_n;
+
+    say(out, "OK");
+    held_n = movable_of(m, worker, a, n, held, out);
+    for (size_t i = 0; i < held_n; i++) {
+        struct model_job *j = held[i]->job;
+
+        if (held[i]->snoozed)
+            j->state.snoozes++;
+        else
+            j->state.attempts++;
+        j->state.lost = 0;
+        add_error(m, j, held[i]->snoozed ? "snoozed" : "failed", held[i]->text);
+        delay(m, j, m->now + held[i]->delay);
+        m->n.retried++;
+    }
+}
+
+void
+model_bury(struct model *m, int worker, const struct model_answer *a, size_t n,
+           struct wr_buf *out)
+{
+    const struct model_answer *held[MODEL_BATCH];
+    size_t held_n;
+
+    say(out, "OK");
+    held_n = movable_of(m, worker, a, n, held, out);
+    for (size_t i = 0; i < held_n; i++) {
+        struct model_job *j = held[i]->job;
+
+        j->state.attempts++;
+        j->state.lost = 0;
+        free_key(m, j->state.key, j);
+        add_error(m, j, "permanent", held[i]->text);
+        die(m, j);
+        m->n.buried++;
+    }
+}
+
+static int
+compare_tokens(const void *a, const void *b)
+{
+    const struct model_job *x = *(struct model_job *const *)a;
+    const struct model_job *y = *(struct model_job *const *)b;
+
+    return x->state.token < y->state.token ? -1 : x->state.token > y->state.token;
+}
+
+/* To the front in the order of their deliveries: the oldest is taken next. */
+static void
+all_to_front(struct model *m, struct model_job **jobs, size_t n)
+{
+    for (size_t i = n; i > 0; i--)
+        to_front(m, jobs[i - 1]);
+}
+
+void
+model_release(struct model *m, int worker, const struct model_answer *a, size_t n,
+              struct wr_buf *out)
+{
+    const struct model_answer *held[MODEL_BATCH];
+    struct model_job *jobs[MODEL_BATCH];
+    size_t held_n;
+
+    say(out, "OK");
+    held_n = movable_of(m, worker, a, n, held, out);
+    for (size_t i = 0; i < held_n; i++) {
+        jobs[i] = held[i]->job;
+        jobs[i]->state.interrupted++;
+        m->n.released++;
+    }
+    if (held_n > 0)
+        qsort(jobs, held_n, sizeof(jobs[0]), compare_tokens);
+    all_to_front(m, jobs, held_n);
+    wake_worker(m);
+}
+
+void
+model_extend(struct model *m, int worker, int64_t lease_ms, const struct model_answer *a,
+             size_t n, struct wr_buf *out)
+{
+    say(out, "OK");
+    for (size_t i = 0; i < n; i++) {
+        struct model_job *j = a[i].job;
+        const char *word = held_word(j, a[i].token, worker);
+
+        if (!word && a[i].limit > 0 && m->now >= j->state.started + a[i].limit)
+            word = "TIMEOUT";
+        else if (!word) {
+            j->score = m->now + lease_ms;
+            word = j->state.flag ? "CANCEL" : NULL;
+        }
+        if (word)
+            say(out, "%zu %s", i, word);
+    }
+}
+
+void
+model_progress(struct model *m, int worker, const struct model_answer *a,
+               struct wr_buf *out)
+{
+    const char *word = held_word(a->job, a->token, worker);
+
+    (void)m;
+    if (!word) {
+        snprintf(a->job->state.progress, sizeof(a->job->state.progress), "%s", a->text);
+        word = a->job->state.flag ? "CANCEL" : "OK";
+    }
+    say(out, "%s", word);
+}
+
+/* ---- movers ---- */
+
+void
+model_promote(struct model *m, size_t limit, struct wr_buf *out)
+{
+    struct model_job *all[MODEL_JOBS];
+    size_t n = jobs_at(m, MODEL_DELAYED, all), moved = 0;
+
+    while (moved < n && moved < limit && all[moved]->score <= m->now)
+        to_back(m, all[moved++]);
+    m->n.promoted += (int64_t)moved;
+    wake_worker(m);
+    if (moved < n && all[moved]->score <= m->now)
+        say(out, "MORE %zu 0", moved);
+    else if (moved < n)
+        say(out, "OK %zu %" PRId64, moved, (all[moved]->score - m->now) * 1000);
+    else
+        say(out, "OK %zu -1", moved);
+}
+
+struct loss {
+    struct model_job *job;
+    bool charged;
+};
+
+static int
+compare_losses(const void *a, const void *b)
+{
+    const struct loss *x = a, *y = b;
+
+    return x->job->state.token < y->job->state.token
+               ? -1
+               : x->job->state.token > y->job->state.token;
+}
+
+/* What becomes of one lost job: 'f'ront, 'w'ait, 'd'ead, 'c'ancelled. */
+static char
+lose(struct model *m, const struct loss *l)
+{
+    struct model_job *j = l->job;
+    struct model_state *s = &j->state;
+    int64_t before = s->lost;
+    char text[96], worker[16];
+
+    snprintf(worker, sizeof(worker), "%s", s->worker);
+    s->token = ++m->n.tokens;
+    snprintf(s->worker, sizeof(s->worker), "-");
+    s->lost += l->charged;
+    if (s->flag) {
+        end_cancelled(m, j);
+        return 'c';
+    }
+    if (!j->record ||
+        (l->charged && s->max_deliveries > 0 && s->lost >= s->max_deliveries)) {
+        free_key(m, s->key, j);
+        die(m, j);
+        m->n.buried++;
+        snprintf(text, sizeof(text),
+                 "worker %s died with it, loss %" PRId64 " of %" PRId64, worker, s->lost,
+                 s->max_deliveries);
+        if (j->record)
+            add_error(m, j, "lost_worker", text);
+        else
+            become_stub(m, j);
+        return 'd';
+    }
+    snprintf(text, sizeof(text), "worker %s was lost", worker);
+    if (l->charged)
+        add_error(m, j, "lost", text);
+    return l->charged && before >= 1 ? 'w' : 'f';
+}
+
+/* Second and later losses wait 1 s, 2 s, 4 s, ... at most an hour. */
+static int64_t
+loss_delay(int64_t before)
+{
+    int64_t ms = 1000;
+
+    for (int64_t i = 1; i < before && ms < 3600000; i++)
+        ms *= 2;
+    return ms < 3600000 ? ms : 3600000;
+}
+
+static void
+lose_all(struct model *m, struct loss *losses, size_t n, int64_t counts[4])
+{
+    struct model_job *front[MODEL_JOBS];
+    size_t front_n = 0;
+
+    if (n > 0)
+        qsort(losses, n, sizeof(losses[0]), compare_losses);
+    memset(counts, 0, 4 * sizeof(counts[0]));
+    for (size_t i = 0; i < n; i++) {
+        int64_t before = losses[i].job->state.lost;
+
+        switch (lose(m, &losses[i])) {
+        case 'f':
+            front[front_n++] = losses[i].job;
+            counts[0]++;
+            break;
+        case 'w':
+            delay(m, losses[i].job, m->now + loss_delay(before));
+            counts[1]++;
+            break;
+        case 'd':
+            counts[2]++;
+            break;
+        default:
+            counts[3]++;
+        }
+    }
+    all_to_front(m, front, front_n);
+    m->n.reclaimed += counts[0];
+    m->n.reclaimed_delayed += counts[1];
+    wake_worker(m);
+}
+
+static int
+worker_of(const char *name)
+{
+    for (int i = 0; i < MODEL_WORKERS; i++) {
+        if (strcmp(model_worker(i), name) == 0)
+            return i;
+    }
+    return -1;
+}
+
+/* Was this delivery claimed ahead in its worker's last call? */
+static bool
+is_ahead(const struct model *m, const struct model_job *j)
+{
+    int w = worker_of(j->state.worker);
+
+    for (size_t i = 0; w >= 0 && m->claims[w].is_set && i < m->claims[w].n; i++) {
+        const struct model_claim *l = &m->claims[w].list[i];
+
+        if (l->job == j && l->token == j->state.token)
+            return l->ahead;
+    }
+    return false;
+}
+
+static void
+pull_back(struct model *m, const struct model_reclaim *r)
+{
+    struct model_job *all[MODEL_JOBS];
+    size_t n = jobs_at(m, MODEL_PROCESSING, all);
+
+    for (size_t i = 0; i < n; i++) {
+        int w = worker_of(all[i]->state.worker);
+
+        if (all[i]->score > m->now + r->lease_max)
+            all[i]->score = m->now + (w >= 0 && m->claims[w].is_set ? m->claims[w].lease
+                                                                    : r->lease);
+    }
+}
+
+void
+model_reclaim(struct model *m, const struct model_reclaim *r, struct wr_buf *out)
+{
+    struct model_job *all[MODEL_JOBS];
+    struct loss losses[MODEL_JOBS];
+    size_t n = jobs_at(m, MODEL_PROCESSING, all), lost = 0;
+    int64_t counts[4], step = r->gap >= 0 ? m->now - r->last - r->gap : 0, left = -1;
+
+    if (r->quiet || r->gap < 0 || 2 * r->gap > r->lease || step > 1000 || step < -1000) {
+        pull_back(m, r);
+        say(out, "QUIET %" PRId64 " -1 0 0 0 0", m->now);
+        return;
+    }
+    for (; lost < n && lost < r->limit && all[lost]->score <= m->now; lost++)
+        losses[lost] = (struct loss){all[lost], !is_ahead(m, all[lost])};
+    pull_back(m, r);
+    lose_all(m, losses, lost, counts);
+    n = jobs_at(m, MODEL_PROCESSING, all);
+    if (n > 0)
+        left = all[0]->score > m->now ? all[0]->score - m->now : 0;
+    say(out, "%s %" PRId64 " %" PRId64, lost == r->limit ? "MORE" : "OK", m->now, left);
+    for (int i = 0; i < 4; i++)
+        say_int(out, counts[i]);
+}
+
+void
+model_reclaim_held(struct model *m, int worker, const struct model_answer *a, size_t n,
+                   struct wr_buf *out)
+{
+    struct loss losses[MODEL_JOBS];
+    struct model_job *named[MODEL_JOBS];
+    struct wr_buf notes = {0};
+    size_t lost = 0;
+    int64_t counts[4];
+
+    for (size_t i = 0; i < n; i++) {
+        if (is_in(named, lost, a[i].job) || held_word(a[i].job, a[i].token, worker)) {
+            say(&notes, "%zu STALE", i);
+            continue;
+        }
+        named[lost] = a[i].job;
+        losses[lost++] = (struct loss){a[i].job, a[i].started};
+    }
+    for (size_t i = 0; m->claims[worker].is_set && i < m->claims[worker].n; i++) {
+        struct model_claim *l = &m->claims[worker].list[i];
+
+        if (is_in(named, lost, l->job) || !is_held(l->job, l->token, worker))
+            continue;
+        named[lost] = l->job;
+        losses[lost++] = (struct loss){l->job, false};
+    }
+    lose_all(m, losses, lost, counts);
+    m->claims[worker].is_set = false;
+    say(out, "OK");
+    for (int i = 0; i < 4; i++)
+        say_int(out, counts[i]);
+    append(out, &notes);
+}
+
+void
+model_forget(struct model *m, size_t limit, size_t count_max, int64_t bytes_max,
+             struct wr_buf *out)
+{
+    struct model_job *all[MODEL_JOBS];
+    size_t n = jobs_at(m, MODEL_KEPT, all), i = 0;
+    int64_t freed = 0, bytes = m->n.kept_bytes;
+
+    for (; i < n && i < limit; i++) {
+        bool due = all[i]->score <= m->now;
+
+        if (!due && n - i <= count_max && bytes - freed <= bytes_max)
+            break;
+        freed += record_bytes(all[i]) + (int64_t)strlen(all[i]->result);
+        all[i]->place = MODEL_WAITS;
+        forget_job(all[i]);
+    }
+    m->n.kept_bytes -= freed;
+    if (i == n)
+        m->n.kept_bytes = 0;
+    m->n.forgotten += (int64_t)i;
+    say(out, "%s %zu", i == limit ? "MORE" : "OK", i);
+    if (i == n)
+        say(out, "-1");
+    else
+        say_int(out, all[i]->score > m->now ? all[i]->score - m->now : 0);
+}
+
+void
+model_sweep(struct model *m, int64_t idle, struct wr_buf *out)
+{
+    int removed = 0;
+
+    for (int i = 0; i < MODEL_CHANNELS; i++) {
+        if (m->channels[i].is_set && m->now - m->channels[i].at > idle) {
+            m->channels[i].is_set = false;
+            removed++;
+        }
+    }
+    for (int i = 0; i < MODEL_WORKERS; i++) {
+        if (m->claims[i].is_set && m->now - m->claims[i].at > idle) {
+            m->claims[i].is_set = false;
+            removed++;
+        }
+    }
+    for (int i = 0; i < MODEL_KEYS; i++) {
+        if (m->keys[i].window >= 0 && m->keys[i].window <= m->now) {
+            m->keys[i].window = -1;
+            removed++;
+        }
+    }
+    say(out, "OK 0 0 %d", removed);
+}
+
+/* ---- people ---- */
+
+/* The record names the key of a job that waits. */
+static int
+waiting_key(const struct model_job *j)
+{
+    if (j->record)
+        return j->options.key;
+    return j->has_state ? j->state.key : -1;
+}
+
+static const char *
+cancel_one(struct model *m, struct model_job *j, bool seen)
+{
+    if (j->place == MODEL_PROCESSING) {
+        j->state.flag = true;
+        return "FLAGGED";
+    }
+    if (seen)
+        return "GONE";
+    if (j->place == MODEL_DEAD)
+        return "DEAD";
+    if (j->place == MODEL_KEPT)
+        return "DONE";
+    if (j->place == MODEL_DELAYED) {
+        free_key(m, waiting_key(j), j);
+        j->place = MODEL_WAITS;
+        forget_job(j);
+        m->n.cancelled_delayed++;
+        return "DELAYED";
+    }
+    if (!j->record)
+        return "GONE";
+    free_key(m, waiting_key(j), j);
+    forget_job(j);
+    j->tomb = true;
+    m->n.cancelled_ready++;
+    return "READY";
+}
+
+void
+model_cancel(struct model *m, struct model_job *const *jobs, size_t n, struct wr_buf *out)
+{
+    int64_t before = m->n.cancelled_ready;
+
+    say(out, "OK");
+    for (size_t i = 0; i < n; i++) {
+        const char *word = cancel_one(m, jobs[i], is_in(jobs, i, jobs[i]));
+
+        say(out, "%s", word);
+        say(out, "%s", strcmp(word, "FLAGGED") == 0 ? jobs[i]->state.worker : "");
+    }
+    if (m->n.cancelled_ready == before || tombs(m) != m->ready_n)
+        return;
+    for (size_t i = 0; i < m->jobs_n; i++)
+        m->jobs[i].tomb = false;
+    m->ready_n = 0;
+}
+
+/* The dead jobs asked for; notes those that are not dead. Positions in at[]. */
+static size_t
+choose_dead(struct model *m, struct model_job *const *jobs, size_t n, size_t limit,
+            int64_t before, struct model_job **out, size_t *at, struct wr_buf *notes)
+{
+    struct model_job *all[MODEL_JOBS];
+    size_t chosen = 0, all_n;
+
+    if (!jobs) {
+        all_n = jobs_at(m, MODEL_DEAD, all);
+        for (; chosen < all_n && chosen < limit; chosen++) {
+            if (before >= 0 && all[chosen]->score > before)
+                break;
+            out[chosen] = all[chosen];
+            at[chosen] = chosen;
+        }
+        return chosen;
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (jobs[i]->place != MODEL_DEAD || is_in(out, chosen, jobs[i])) {
+            say(notes, "%zu GONE ", i);
+            continue;
+        }
+        at[chosen] = i;
+        out[chosen++] = jobs[i];
+    }
+    return chosen;
+}
+
+static struct model_job *
+replay_holder(const struct model *m, const struct model_job *j)
+{
+    struct model_job *h = m->keys[j->state.key].holder;
+
+    if (!h || h == j || h->place == MODEL_DEAD)
+        return NULL;
+    return h->record || h->has_state ? h : NULL;
+}
+
+/* Why it cannot live again; NULL: it can. */
+static const char *
+replay_word(const struct model *m, const struct model_job *j,
+            struct model_job *const *taken, const char **detail)
+{
+    const struct model_job *h = NULL;
+
+    *detail = "";
+    if (!j->record || strncmp(j->tail, " lost_body=1", 12) == 0)
+        return "NOBODY";
+    if (!j->has_state || j->state.key < 0)
+        return NULL;
+    h = taken[j->state.key] ? taken[j->state.key] : replay_holder(m, j);
+    if (!h || h == j)
+        return NULL;
+    *detail = h->id;
+    return "UNIQUE";
+}
+
+static void
+revive(struct model *m, struct model_job *j)
+{
+    struct model_state *s = &j->state;
+
+    if (j->has_state)
+        s->attempts = s->lost = s->interrupted = s->snoozes = 0;
+    to_back(m, j);
+    m->n.replayed++;
+}
+
+void
+model_replay(struct model *m, struct model_job *const *jobs, size_t n, size_t limit,
+             int64_t before, struct wr_buf *out)
+{
+    struct model_job *ids[MODEL_JOBS], *moved[MODEL_JOBS], *taken[MODEL_KEYS] = {0};
+    size_t at[MODEL_JOBS], moved_n = 0, i;
+    struct wr_buf notes = {0};
+    char last[32] = "";
+    size_t ids_n = choose_dead(m, jobs, n, limit + LOOK_PAST, before, ids, at, &notes);
+
+    for (i = 0; i < ids_n && (jobs || moved_n < limit); i++) {
+        struct model_job *j = ids[i];
+        const char *detail, *word = replay_word(m, j, taken, &detail);
+
+        snprintf(last, sizeof(last), "%" PRId64, j->score);
+        if (word) {
+            say(&notes, "%zu %s %s", at[i], word, detail);
+            continue;
+        }
+        if (j->has_state && j->state.key >= 0)
+            taken[j->state.key] = j;
+        moved[moved_n++] = j;
+    }
+    for (int k = 0; k < MODEL_KEYS; k++) {
+        if (taken[k])
+            m->keys[k].holder = taken[k];
+    }
+    for (i = 0; i < moved_n; i++)
+        revive(m, moved[i]);
+    if (moved_n > 0)
+        wake_worker(m);
+    say(out, "OK %zu %s", moved_n, last);
+    append(out, &notes);
+}
+
+void
+model_purge(struct model *m, struct model_job *const *jobs, size_t n, size_t limit,
+            int64_t before, struct wr_buf *out)
+{
+    struct model_job *ids[MODEL_JOBS];
+    size_t at[MODEL_JOBS];
+    struct wr_buf notes = {0};
+    size_t ids_n = choose_dead(m, jobs, n, limit, before, ids, at, &notes);
+
+    for (size_t i = 0; i < ids_n; i++) {
+        ids[i]->place = MODEL_WAITS;
+        forget_job(ids[i]);
+    }
+    m->n.purged += (int64_t)ids_n;
+    say(out, "OK %zu", ids_n);
+    append(out, &notes);
+}
+
+void
+model_pause(struct model *m, struct wr_buf *out)
+{
+    say(out, m->paused ? "AGAIN" : "OK");
+    if (!m->paused)
+        m->paused_at = m->now;
+    m->paused = true;
+}
+
+void
+model_resume(struct model *m, struct wr_buf *out)
+{
+    say(out, m->paused ? "OK" : "AGAIN");
+    m->paused = false;
+    wake_worker(m);
+}
+
+static void
+errors_text(const struct model_job *j, struct wr_buf *out)
+{
+    for (size_t i = 0; i < j->errors_n; i++) {
+        wr_buf_add_str(out, i > 0 ? "\n" : "");
+        wr_buf_add_str(out, j->errors[i]);
+    }
+}
+
+void
+model_inspect(struct model *m, struct model_job *j, struct wr_buf *out)
+{
+    char record[256], state[256];
+
+    if (!j->record) {
+        say(out, "GONE %" PRId64, m->now);
+        return;
+    }
+    record_text(j, record, sizeof(record));
+    state_text(j, state, sizeof(state));
+    say(out, "OK %" PRId64 " %s", m->now, place_word(j));
+    if (j->place == MODEL_WAITS)
+        say(out, "%s", "");
+    else
+        say_int(out, j->score);
+    say(out, "%s", record);
+    say(out, "%zu", strlen(record));
+    say(out, "%s", state);
+    say(out, "%s", j->result);
+    say(out, "%zu", strlen(j->result));
+    say(out, "%s", "");
+    errors_text(j, out);
+    say(out, "%s", "");
+}
+
+void
+model_lose_body(struct model *m, struct model_job *j)
+{
+    (void)m;
+    j->record = false;
+}
+
+int64_t
+model_missing_bodies(const struct model *m)
+{
+    int64_t places = (int64_t)(m->ready_n - tombs(m)), records = 0;
+
+    for (size_t i = 0; i < m->jobs_n; i++) {
+        places += m->jobs[i].place != MODEL_WAITS;
+        records += m->jobs[i].record;
+    }
+    return places - records;
+}
+
+/* ---- all of it as a text ---- */
+
+const char model_dump_script[] =
+    "local out, prefix = {}, KEYS[1]\n"
+    "local function add(name, list)\n"
+    "  out[#out + 1] = name .. '{' .. table.concat(list, ';') .. '}'\n"
+    "end\n"
+    "local function pairs_of(name, all)\n"
+    "  local list = {}\n"
+    "  for i = 1, #all, 2 do\n"
+    "    if name ~= 'stats' or all[i + 1] ~= '0' then\n"
+    "      list[#list + 1] = all[i] .. '=' .. all[i + 1]\n"
+    "    end\n"
+    "  end\n"
+    "  table.sort(list)\n"
+    "  add(name, list)\n"
+    "end\n"
+    "add('ready', redis.call('LRANGE', prefix .. 'ready', 0, -1))\n"
+    "for _, name in ipairs({'processing', 'delayed', 'dead', 'kept', 'windows'}) do\n"
+    "  pairs_of(name, redis.call('ZRANGE', prefix .. name, 0, -1, 'WITHSCORES'))\n"
+    "end\n"
+    "for _, name in ipairs({'tombs', 'jobs', 'state', 'results', 'errors', 'unique',\n"
+    "                       'claims', 'producers', 'stats'}) do\n"
+    "  pairs_of(name, redis.call('HGETALL', prefix .. name))\n"
+    "end\n"
+    "add('wake', {redis.call('LLEN', prefix .. 'wake')})\n"
+    "add('due', {redis.call('LLEN', prefix .. 'due')})\n"
+    "add('paused', {redis.call('HGET', prefix .. 'config', 'paused') or ''})\n"
+    "return table.concat(out, '\\n')\n";
+
+struct lines {
+    char text[MODEL_JOBS][1100];
+    size_t n;
+};
+
+static void
+add_line(struct lines *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void
+add_line(struct lines *l, const char *fmt, ...)
+{
+    va_list ap;
+
+    check(l->n < MODEL_JOBS, "too many lines");
+    va_start(ap, fmt);
+    vsnprintf(l->text[l->n++], sizeof(l->text[0]), fmt, ap);
+    va_end(ap);
+}
+
+static int
+compare_lines(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+static void
+flush_lines(struct lines *l, const char *name, struct wr_buf *out)
+{
+    if (l->n > 0)
+        qsort(l->text, l->n, sizeof(l->text[0]), compare_lines);
+    wr_buf_addf(out, "%s%s{", out->len > 0 ? "\n" : "", name);
+    for (size_t i = 0; i < l->n; i++) {
+        wr_buf_add_str(out, i > 0 ? ";" : "");
+        wr_buf_add_str(out, l->text[i]);
+    }
+    wr_buf_add_str(out, "}");
+    l->n = 0;
+}
+
+static void
+dump_places(const struct model *m, struct lines *l, struct wr_buf *out)
+{
+    static const struct {
+        const char *name;
+        enum model_place place;
+    } rows[] = {{"processing", MODEL_PROCESSING},
+                {"delayed", MODEL_DELAYED},
+                {"dead", MODEL_DEAD},
+                {"kept", MODEL_KEPT}};
+
+    for (size_t r = 0; r < 4; r++) {
+        for (size_t i = 0; i < m->jobs_n; i++) {
+            if (m->jobs[i].place == rows[r].place)
+                add_line(l, "%s=%" PRId64, m->jobs[i].id, m->jobs[i].score);
+        }
+        flush_lines(l, rows[r].name, out);
+    }
+}
+
+static void
+dump_jobs(const struct model *m, struct lines *l, struct wr_buf *out)
+{
+    char text[256];
+
+    for (size_t i = 0; i < m->jobs_n; i++) {
+        if (m->jobs[i].tomb)
+            add_line(l, "%s=1", m->jobs[i].id);
+    }
+    flush_lines(l, "tombs", out);
+    for (size_t i = 0; i < m->jobs_n; i++) {
+        if (record_text(&m->jobs[i], text, sizeof(text)) > 0)
+            add_line(l, "%s=%s", m->jobs[i].id, text);
+    }
+    flush_lines(l, "jobs", out);
+    for (size_t i = 0; i < m->jobs_n; i++) {
+        state_text(&m->jobs[i], text, sizeof(text));
+        if (text[0])
+            add_line(l, "%s=%s", m->jobs[i].id, text);
+    }
+    flush_lines(l, "state", out);
+    for (size_t i = 0; i < m->jobs_n; i++) {
+        if (m->jobs[i].result[0])
+            add_line(l, "%s=%s", m->jobs[i].id, m->jobs[i].result);
+    }
+    flush_lines(l, "results", out);
+}
+
+static void
+dump_errors(const struct model *m, struct lines *l, struct wr_buf *out)
+{
+    for (size_t i = 0; i < m->jobs_n; i++) {
+        struct wr_buf text = {0};
+
+        errors_text(&m->jobs[i], &text);
+        if (text.len > 0)
+            add_line(l, "%s=%s", m->jobs[i].id, text.ptr);
+        wr_buf_fini(&text);
+    }
+    flush_lines(l, "errors", out);
+}
+
+static void
+dump_callers(const struct model *m, struct lines *l, struct wr_buf *out)
+{
+    for (int w = 0; w < MODEL_WORKERS; w++) {
+        struct wr_buf list = {0};
+
+        if (!m->claims[w].is_set)
+            continue;
+        wr_buf_add_str(&list, "");
+        for (size_t i = 0; i < m->claims[w].n; i++)
+            wr_buf_addf(&list, "%s\t%" PRId64 "\t%d\n", m->claims[w].list[i].job->id,
+                        m->claims[w].list[i].token, m->claims[w].list[i].ahead);
+        add_line(l, "%s=%" PRId64 " %" PRId64 " %" PRId64 "\n%s", model_worker(w),
+                 m->claims[w].call, m->claims[w].at, m->claims[w].lease,
+                 (const char *)wr_buf_span(&list).ptr);
+        wr_buf_fini(&list);
+    }
+    flush_lines(l, "claims", out);
+    for (int c = 0; c < MODEL_CHANNELS; c++) {
+        if (m->channels[c].is_set)
+            add_line(l, "%s=%" PRId64 " %" PRId64 " %zu %s %s", model_channel(c),
+                     m->channels[c].number, m->channels[c].at, m->channels[c].count,
+                     m->channels[c].notes, m->channels[c].first);
+    }
+    flush_lines(l, "producers", out);
+}
+
+static void
+dump_keys(const struct model *m, struct lines *l, struct wr_buf *windows,
+          struct wr_buf *unique)
+{
+    for (int k = 0; k < MODEL_KEYS; k++) {
+        if (m->keys[k].window >= 0)
+            add_line(l, "%s=%" PRId64, model_key(k), m->keys[k].window);
+    }
+    wr_buf_add_str(windows, "");
+    flush_lines(l, "windows", windows);
+    for (int k = 0; k < MODEL_KEYS; k++) {
+        if (m->keys[k].holder)
+            add_line(l, "%s=%s", model_key(k), m->keys[k].holder->id);
+    }
+    flush_lines(l, "unique", unique);
+}
+
+void
+model_dump(const struct model *m, struct wr_buf *out)
+{
+    static struct lines l;
+    struct wr_buf windows = {0}, unique = {0};
+
+    wr_buf_clear(out);
+    dump_keys(m, &l, &windows, &unique);
+    wr_buf_add_str(out, "ready{");
+    for (size_t i = 0; i < m->ready_n; i++)
+        wr_buf_addf(out, "%s%s", i > 0 ? ";" : "", m->ready[i]->id);
+    wr_buf_add_str(out, "}");
+    dump_places(m, &l, out);
+    wr_buf_addf(out, "\n%s", windows.ptr);
+    dump_jobs(m, &l, out);
+    dump_errors(m, &l, out);
+    wr_buf_addf(out, "\n%s", unique.ptr);
+    dump_callers(m, &l, out);
+#define X(name)         \
+    if (m->n.name != 0) \
+        add_line(&l, #name "=%" PRId64, m->n.name);
+    MODEL_COUNTERS(X)
+#undef X
+    flush_lines(&l, "stats", out);
+    wr_buf_addf(out, "\nwake{%d}\ndue{%d}\npaused{", m->wake, m->due);
+    if (m->paused)
+        wr_buf_addf(out, "%" PRId64 " me -", m->paused_at);
+    wr_buf_add_str(out, "}");
+    wr_buf_fini(&windows);
+    wr_buf_fini(&unique);
+}

@@ -1,0 +1,548 @@
+#include "script/rig.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "audit/audit.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "redis/url.h"
+
+#define OK(call)                                                                      \
+    do {                                                                              \
+        if ((call) != WEIR_OK)                                                        \
+            fail_msg("%s: %s: %s", #call, weir_err_name(rig.err.code), rig.err.text); \
+    } while (0)
+
+struct rig rig;
+
+static struct {
+    char worker[64], id[256], token[24];
+} tokens[4096];
+static size_t tokens_n;
+
+/* ---- setups ---- */
+
+int
+rig_open(void **state)
+{
+    struct wr_server_options so = {.max_connections = 4};
+    struct wr_store_options o = {.test_now_ms = RIG_START, .command_timeout_ms = 20000};
+
+    (void)state;
+    setenv("LC_ALL", "C", 1); /* the server sorts as strcmp() does */
+    rig.redis = redis_server_start(NULL);
+    OK(wr_url_parse(redis_server_url(rig.redis), &so.url, &rig.err));
+    OK(wr_server_new(&so, &rig.server, &rig.err));
+    o.server = rig.server;
+    OK(wr_store_new(&o, &rig.store, &rig.err));
+    OK(wr_store_queue(rig.store, "q", &rig.queue, &rig.err));
+    OK(wr_server_open(rig.server, "rig", wr_clock_ms() + 5000, &rig.conn, &rig.err));
+    wr_keys_make(&rig.keys, "weir", "q");
+    return 0;
+}
+
+int
+rig_close(void **state)
+{
+    (void)state;
+    wr_conn_close(rig.conn);
+    wr_store_free(rig.store);
+    wr_server_free(rig.server);
+    redis_server_stop(rig.redis);
+    return 0;
+}
+
+int
+rig_fresh(void **state)
+{
+    (void)state;
+    if (strcmp(redis_do(rig.redis, "FLUSHALL"), "OK") != 0)
+        return -1;
+    rig.channel = (struct wr_channel){0};
+    rig.call = 1;
+    tokens_n = 0;
+    rig_clock(RIG_START);
+    return 0;
+}
+
+void
+rig_clock(int64_t now_ms)
+{
+    rig.now = now_ms;
+    wr_store_set_test_clock(rig.store, now_ms);
+}
+
+void
+rig_pass(int64_t ms)
+{
+    rig_clock(rig.now + ms);
+}
+
+/* ---- producers ---- */
+
+struct wr_admit
+rig_item(struct rig_job job)
+{
+    static struct wr_buf tails[64];
+    static unsigned turn;
+    struct wr_buf *tail = &tails[turn++ % 64];
+
+    wr_buf_clear(tail);
+    wr_buf_add_str(tail, job.options ? job.options : "");
+    wr_buf_add_str(tail, "\n");
+    if (job.payload.ptr)
+        wr_buf_add(tail, job.payload.ptr, job.payload.len);
+    else
+        wr_buf_add_str(tail, "x");
+    return (struct wr_admit){
+        .id = wr_span_str(job.id),
+        .head = wr_span_str("1 t"),
+        .tail = wr_buf_span(tail),
+        .unique = wr_span_str(job.unique ? job.unique : ""),
+        .due = wr_span_str(job.due ? job.due : ""),
+    };
+}
+
+enum wr_admit_word
+rig_put_job(struct rig_job job)
+{
+    struct wr_admit item = rig_item(job);
+    struct wr_admitted out;
+
+    OK(wr_store_enqueue(rig.store, rig.queue, &rig.channel, &item, 1, &out, NULL,
+                        &rig.err));
+    return out.word;
+}
+
+enum wr_admit_word
+rig_put(const char *id)
+{
+    return rig_put_job((struct rig_job){.id = id});
+}
+
+void
+rig_put_many(const char *ids)
+{
+    struct wr_admitted out[32];
+    struct wr_admit items[32];
+    char copy[512], *save = NULL;
+    size_t n = 0;
+
+    snprintf(copy, sizeof(copy), "%s", ids);
+    for (char *id = strtok_r(copy, " ", &save); id && n < 32;
+         id = strtok_r(NULL, " ", &save))
+        items[n++] = rig_item((struct rig_job){.id = id});
+    OK(wr_store_enqueue(rig.store, rig.queue, &rig.channel, items, n, out, NULL,
+                        &rig.err));
+    for (size_t i = 0; i < n; i++)
+        assert_int_equal(out[i].word, WR_ADMIT_STORED);
+}
+
+/* ---- workers ---- */
+
+void
+rig_set_token(const char *worker, const char *id, const char *token)
+{
+    size_t i = 0;
+
+    while (i < tokens_n &&
+           (strcmp(tokens[i].worker, worker) != 0 || strcmp(tokens[i].id, id) != 0))
+        i++;
+    assert_true(i < sizeof(tokens) / sizeof(tokens[0]));
+    if (i == tokens_n)
+        tokens_n++;
+    snprintf(tokens[i].worker, sizeof(tokens[i].worker), "%s", worker);
+    snprintf(tokens[i].id, sizeof(tokens[i].id), "%s", id);
+    snprintf(tokens[i].token, sizeof(tokens[i].token), "%s", token);
+}
+
+const char *
+rig_token(const char *worker, const char *id)
+{
+    for (size_t i = 0; i < tokens_n; i++) {
+        if (strcmp(tokens[i].worker, worker) == 0 && strcmp(tokens[i].id, id) == 0)
+            return tokens[i].token;
+    }
+    return "0";
+}
+
+const struct rig_taken *
+rig_take_how(const struct wr_reserve *how)
+{
+    static struct rig_taken taken;
+    struct wr_batch batch;
+    size_t len = 0;
+
+    OK(wr_store_reserve(rig.store, rig.queue, how, &batch, &rig.err));
+    taken = (struct rig_taken){.word = batch.word, .n = batch.n};
+    if (batch.n > 0)
+        taken.first = batch.jobs[0].state;
+    for (size_t i = 0; i < batch.n; i++) {
+        char id[256];
+
+        snprintf(id, sizeof(id), "%.*s", (int)batch.jobs[i].id.len,
+                 (const char *)batch.jobs[i].id.ptr);
+        if (batch.n <= 64)
+            rig_set_token(how->worker, id, batch.jobs[i].state.token);
+        if (len < sizeof(taken.ids) - 260)
+            len += (size_t)snprintf(taken.ids + len, sizeof(taken.ids) - len, "%s%s",
+                                    i > 0 ? " " : "", id);
+    }
+    taken.first.progress = (struct wr_span){"", 0};
+    wr_batch_fini(&batch);
+    return &taken;
+}
+
+const struct rig_taken *
+rig_take(const char *worker, size_t free)
+{
+    struct wr_reserve how = {
+        .worker = worker, .call = rig.call++, .free = free, .lease_ms = RIG_LEASE};
+
+    return rig_take_how(&how);
+}
+
+static struct wr_answer
+answer_of(const char *worker, const char *id)
+{
+    return (struct wr_answer){
+        .id = wr_span_str(id),
+        .token = wr_span_str(rig_token(worker, id)),
+        .result = wr_span_str(""),
+        .reason = "permanent",
+        .text = wr_span_str("why"),
+    };
+}
+
+enum wr_answered
+rig_ack_result(const char *worker, const char *id, const char *result)
+{
+    struct wr_answer a = answer_of(worker, id);
+    enum wr_answered out;
+
+    a.result = wr_span_str(result);
+    OK(wr_store_ack(rig.store, rig.queue, worker, &a, 1, &out, &rig.err));
+    return out;
+}
+
+enum wr_answered
+rig_ack(const char *worker, const char *id)
+{
+    return rig_ack_result(worker, id, "");
+}
+
+enum wr_answered
+rig_retry(const char *worker, const char *id, int64_t delay_ms)
+{
+    struct wr_answer a = answer_of(worker, id);
+    enum wr_answered out;
+
+    a.delay_ms = delay_ms;
+    OK(wr_store_retry(rig.store, rig.queue, worker, &a, 1, &out, &rig.err));
+    return out;
+}
+
+enum wr_answered
+rig_bury(const char *worker, const char *id)
+{
+    struct wr_answer a = answer_of(worker, id);
+    enum wr_answered out;
+
+    OK(wr_store_bury(rig.store, rig.queue, worker, &a, 1, &out, &rig.err));
+    return out;
+}
+
+enum wr_answered
+rig_release(const char *worker, const char *id)
+{
+    struct wr_answer a = answer_of(worker, id);
+    enum wr_answered out;
+
+    OK(wr_store_release(rig.store, rig.queue, worker, &a, 1, &out, &rig.err));
+    return out;
+}
+
+enum wr_extended
+rig_extend(const char *worker, const char *id, int64_t limit_ms)
+{
+    struct wr_holding h = {.id = wr_span_str(id),
+                           .token = wr_span_str(rig_token(worker, id)),
+                           .limit_ms = limit_ms};
+    enum wr_extended out;
+
+    OK(wr_store_extend(rig.store, rig.queue, worker, RIG_LEASE, &h, 1, &out, &rig.err));
+    return out;
+}
+
+enum wr_extended
+rig_progress(const char *worker, const char *id, const char *text)
+{
+    enum wr_extended out;
+
+    OK(wr_store_progress(rig.store, rig.queue, worker, wr_span_str(id),
+                         wr_span_str(rig_token(worker, id)), wr_span_str(text), &out,
+                         &rig.err));
+    return out;
+}
+
+/* ---- movers and people ---- */
+
+enum wr_cancelled
+rig_cancel(const char *id)
+{
+    struct wr_span span = wr_span_str(id);
+    enum wr_cancelled out;
+
+    OK(wr_store_cancel(rig.store, rig.queue, &span, 1, &out, &rig.err));
+    return out;
+}
+
+enum wr_replayed
+rig_replay(const char *id)
+{
+    struct wr_span span = wr_span_str(id);
+    enum wr_replayed out;
+    size_t moved;
+
+    OK(wr_store_replay(rig.store, rig.queue, &span, 1, 0, &out, &moved, &rig.err));
+    assert_int_equal(moved, out == WR_REPLAY_OK);
+    return out;
+}
+
+enum wr_replayed
+rig_purge(const char *id)
+{
+    struct wr_span span = wr_span_str(id);
+    enum wr_replayed out;
+    size_t moved;
+
+    OK(wr_store_purge(rig.store, rig.queue, &span, 1, 0, &out, &moved, &rig.err));
+    assert_int_equal(moved, out == WR_REPLAY_OK);
+    return out;
+}
+
+struct wr_moved
+rig_promote(size_t limit)
+{
+    struct wr_moved out;
+
+    OK(wr_store_promote(rig.store, rig.queue, limit, &out, &rig.err));
+    return out;
+}
+
+struct wr_moved
+rig_reclaim(void)
+{
+    struct wr_reclaim how = {.lease_ms = RIG_LEASE,
+                             .lease_max_ms = 60000,
+                             .gap_ms = 1000,
+                             .last_ms = rig.now - 1000,
+                             .limit = 100};
+    struct wr_moved out;
+
+    OK(wr_store_reclaim(rig.store, rig.queue, &how, &out, &rig.err));
+    return out;
+}
+
+struct wr_moved
+rig_forget(size_t limit)
+{
+    struct wr_moved out;
+
+    OK(wr_store_forget(rig.store, rig.queue, limit, &out, &rig.err));
+    return out;
+}
+
+void
+rig_kill_job(const char *id)
+{
+    assert_int_equal(rig_put(id), WR_ADMIT_STORED);
+    assert_string_equal(rig_take("killer", 1)->ids, id);
+    assert_int_equal(rig_bury("killer", id), WR_ANSWERED_OK);
+}
+
+bool
+rig_pause(void)
+{
+    bool was;
+
+    OK(wr_store_pause(rig.store, rig.queue, "me", NULL, &was, &rig.err));
+    return was;
+}
+
+bool
+rig_resume(void)
+{
+    bool was;
+
+    OK(wr_store_resume(rig.store, rig.queue, &was, &rig.err));
+    return was;
+}
+
+/* ---- looking ---- */
+
+const char *
+rig_where(const char *id)
+{
+    static char texts[8][32];
+    static unsigned turn;
+    struct wr_span span = wr_span_str(id), letters;
+    char *out = texts[turn++ % 8];
+    struct wr_reply *reply;
+    size_t n = 0;
+
+    OK(wr_store_locate(rig.store, rig.queue, &span, 1, true, &reply, &rig.err));
+    letters = wr_reply_span(wr_reply_at(reply, 1));
+    for (const char *l = "JKLPRSTX"; *l; l++) {
+        for (size_t i = 0; i < letters.len && n < 30; i++) {
+            if (((const char *)letters.ptr)[i] == *l)
+                out[n++] = *l;
+        }
+    }
+    out[n] = '\0';
+    wr_reply_free(reply);
+    return out;
+}
+
+int64_t
+rig_stat(const char *counter)
+{
+    const char *text = redis_do(rig.redis, "HGET %s %s", rig_key(WR_QUEUE_KEY_stats),
+                                counter);
+
+    return strcmp(text, "(nil)") == 0 ? 0 : strtoll(text, NULL, 10);
+}
+
+struct weir_audit
+rig_audit(void)
+{
+    struct wr_reply *reply;
+    struct weir_audit a;
+
+    OK(wr_store_audit(rig.store, rig.queue, &reply, &rig.err));
+    OK(wr_audit_read(reply, &a, &rig.err));
+    wr_reply_free(reply);
+    return a;
+}
+
+void
+rig_assert_equations(int64_t bodies)
+{
+    struct weir_audit a = rig_audit();
+
+    assert_int_equal(a.gap, 0);
+    assert_int_equal(a.gap_processing, 0);
+    assert_int_equal(a.gap_ready, 0);
+    assert_int_equal(a.gap_delayed, 0);
+    assert_int_equal(a.gap_dead, 0);
+    assert_int_equal(a.gap_kept, 0);
+    assert_int_equal(a.gap_bodies, bodies);
+}
+
+static bool
+print_finding(const char *kind, const char *id, const char *detail, void *context)
+{
+    (void)context;
+    print_error("finding: %s %s %s\n", kind, id, detail);
+    return true;
+}
+
+void
+rig_assert_sums(void)
+{
+    size_t findings;
+
+    rig_assert_equations(0);
+    OK(wr_audit_deep(rig.store, rig.queue, print_finding, NULL, &findings, &rig.err));
+    assert_int_equal(findings, 0);
+}
+
+const char *
+rig_key(enum wr_queue_key key)
+{
+    return rig.keys.text[key];
+}
+
+bool
+rig_has_marker(void)
+{
+    return strcmp(redis_do(rig.redis, "LLEN %s", rig_key(WR_QUEUE_KEY_wake)), "0") != 0;
+}
+
+/* ---- scripts by hand ---- */
+
+struct wr_reply *
+rig_script_argv(const struct wr_script *script, const struct wr_span *words, size_t n)
+{
+    struct wr_span *argv = calloc(n + script->nkeys + 3, sizeof(*argv));
+    struct wr_reply *reply;
+    char nkeys[16];
+    size_t argc = 3;
+
+    assert_non_null(argv);
+    snprintf(nkeys, sizeof(nkeys), "%zu", script->nkeys);
+    argv[0] = wr_span_str("EVALSHA");
+    argv[1] = wr_span_str(script->sha1);
+    argv[2] = wr_span_str(nkeys);
+    for (size_t i = 0; i < script->nkeys && script->keys; i++)
+        argv[argc++] = rig.keys.key[script->keys[i]];
+    for (size_t i = 0; i < n; i++)
+        argv[argc++] = words[i];
+    for (int tries = 0; tries < 2; tries++) {
+        struct wr_span load[] = {
+            wr_span_str("SCRIPT"), wr_span_str("LOAD"), {script->body, script->body_len}};
+
+        OK(wr_conn_send(rig.conn, argv, argc, wr_clock_ms() + 20000, &rig.err));
+        OK(wr_conn_recv(rig.conn, wr_clock_ms() + 20000, &reply, &rig.err));
+        if (wr_reply_kind(reply) != WR_REPLY_ERROR ||
+            strncmp(wr_reply_span(reply).ptr, "NOSCRIPT", 8) != 0)
+            break;
+        wr_reply_free(reply);
+        OK(wr_conn_call(rig.conn, load, 3, wr_clock_ms() + 20000, &reply, &rig.err));
+        wr_reply_free(reply);
+        reply = NULL;
+    }
+    free(argv);
+    return reply;
+}
+
+void
+rig_reply_text(const struct wr_reply *r, struct wr_buf *out)
+{
+    wr_buf_clear(out);
+    wr_buf_add_str(out, "");
+    for (size_t i = 0; i < wr_reply_len(r); i++) {
+        struct wr_span s = wr_reply_span(wr_reply_at(r, i));
+
+        wr_buf_add_str(out, i > 0 ? " " : "");
+        wr_buf_add(out, s.ptr, s.len);
+    }
+    if (wr_reply_kind(r) == WR_REPLY_ERROR) {
+        wr_buf_add_str(out, "ERR ");
+        wr_buf_add(out, wr_reply_span(r).ptr, wr_reply_span(r).len);
+    }
+}
+
+const char *
+rig_script(const struct wr_script *script, ...)
+{
+    static struct wr_buf texts[8];
+    static unsigned turn;
+    struct wr_buf *out = &texts[turn++ % 8];
+    struct wr_span words[64];
+    struct wr_reply *reply;
+    const char *word;
+    size_t n = 0;
+    va_list ap;
+
+    va_start(ap, script);
+    while ((word = va_arg(ap, const char *)) != NULL && n < 64)
+        words[n++] = wr_span_str(word);
+    va_end(ap);
+    reply = rig_script_argv(script, words, n);
+    rig_reply_text(reply, out);
+    wr_reply_free(reply);
+    return wr_buf_span(out).ptr;
+}

@@ -1,0 +1,121 @@
+/*
+ * script/rig.h - what every test of the transitions stands on: one redis-server, one
+ * store with a test clock, one queue, and short words for the common calls.
+ *
+ *     rig_put("A");
+ *     rig_take("w1", 1);
+ *     assert_int_equal(rig_ack("w1", "A"), WR_ANSWERED_OK);
+ *
+ * The rig remembers the token of each worker's last delivery of an id, so a test names
+ * worker and id. One per program; setup flushes the server.
+ */
+#ifndef SCRIPT_RIG_H
+#define SCRIPT_RIG_H
+
+#include "support/cmocka_all.h"
+
+#include <stdbool.h>
+
+#include <weir/client.h>
+
+#include "base/buf.h"
+#include "redis/script.h"
+#include "store/keys.h"
+#include "store/scripts.gen.h"
+#include "store/store.h"
+#include "support/redis_server.h"
+
+#define RIG_START INT64_C(1796000000000)
+#define RIG_LEASE 15000
+#define RIG_TAKEN 1100
+
+struct rig {
+    struct redis_server *redis;
+    struct wr_server *server;
+    struct wr_store *store;
+    struct wr_queue *queue;
+    struct wr_conn *conn; /* for scripts called by hand */
+    struct wr_keys keys;
+    struct wr_channel channel;
+    struct weir_error err;
+    int64_t now;  /* the test clock */
+    int64_t call; /* number of the next reserve */
+};
+extern struct rig rig;
+
+/* cmocka's group and test setups. */
+int rig_open(void **state);
+int rig_close(void **state);
+int rig_fresh(void **state); /* an empty server, the clock at RIG_START */
+
+void rig_clock(int64_t now_ms);
+void rig_pass(int64_t ms);
+
+/* What a job asks for; all may be zero. */
+struct rig_job {
+    const char *id, *options; /* " keep=5000": as in the header */
+    struct wr_span payload;   /* empty: "x" */
+    const char *unique, *due; /* "0 key"; "+500" */
+};
+enum wr_admit_word rig_put(const char *id); /* one plain job */
+enum wr_admit_word rig_put_job(struct rig_job job);
+void rig_put_many(const char *ids); /* "A B C": in one call, all must be stored */
+struct wr_admit rig_item(struct rig_job job); /* lives until the 64th call after */
+
+/* What a reserve got. */
+struct rig_taken {
+    enum wr_reserve_word word;
+    size_t n;
+    char ids[4096]; /* "A B C" */
+    struct wr_job_state first;
+};
+const struct rig_taken *rig_take(const char *worker, size_t free);
+const struct rig_taken *rig_take_how(const struct wr_reserve *how);
+/* "12": the token of this worker's last delivery of this id; lives on. */
+const char *rig_token(const char *worker, const char *id);
+void rig_set_token(const char *worker, const char *id, const char *token);
+
+enum wr_answered rig_ack(const char *worker, const char *id);
+enum wr_answered rig_ack_result(const char *worker, const char *id, const char *result);
+enum wr_answered rig_retry(const char *worker, const char *id, int64_t delay_ms);
+enum wr_answered rig_bury(const char *worker, const char *id);
+enum wr_answered rig_release(const char *worker, const char *id);
+enum wr_extended rig_extend(const char *worker, const char *id, int64_t limit_ms);
+enum wr_extended rig_progress(const char *worker, const char *id, const char *text);
+enum wr_cancelled rig_cancel(const char *id);
+enum wr_replayed rig_replay(const char *id);
+enum wr_replayed rig_purge(const char *id);
+struct wr_moved rig_promote(size_t limit);
+struct wr_moved rig_reclaim(void); /* of a reclaimer that has been here all the time */
+struct wr_moved rig_forget(size_t limit);
+void rig_kill_job(const char *id); /* put, take and bury: a dead job */
+bool rig_pause(void);              /* was it paused? */
+bool rig_resume(void);
+
+/* Where an id is: letters in order, J record, K kept, L delayed, P processing, R for
+ * each place in ready, S state, T tombstone, X dead. */
+const char *rig_where(const char *id);
+int64_t rig_stat(const char *counter);
+struct weir_audit rig_audit(void);
+void rig_assert_sums(void); /* every equation, and the walk through all structures */
+void rig_assert_equations(int64_t bodies);  /* the same without the walk; bodies: what
+                                               the record count may be off by */
+const char *rig_key(enum wr_queue_key key); /* its name in Redis */
+bool rig_has_marker(void);                  /* wake */
+
+/*
+ * Calls a script by hand: its queue keys first, then the words, NULL at the end. Answers
+ * the reply as text, elements with blanks between, or "ERR ..." for an error reply.
+ */
+const char *rig_script(const struct wr_script *script, ...) __attribute__((sentinel));
+/* The same for words in an array, bytes of any kind; the reply is the caller's. */
+struct wr_reply *
+rig_script_argv(const struct wr_script *script, const struct wr_span *words, size_t n);
+
+/* A reply as text: its elements with blanks between. */
+void rig_reply_text(const struct wr_reply *reply, struct wr_buf *out);
+
+#define RIG_TEST(name) cmocka_unit_test_setup(name, rig_fresh)
+#define RIG_MAIN(tests) cmocka_run_group_tests(tests, rig_open, rig_close)
+
+#endif

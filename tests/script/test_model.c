@@ -1,0 +1,843 @@
+/*
+ * Random operations on a queue and on its model: after each step reply and state must be
+ * the same, and the equations true. Few ids, used again and again; several workers and
+ * channels; old handles; repeated calls; bodies deleted by hand; a clock that steps.
+ *
+ *     WEIR_MODEL_SEED=7 WEIR_MODEL_STEPS=100000 script_test_model
+ */
+#include "script/rig.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "audit/audit.h"
+#include "base/clock.h"
+#include "base/rand.h"
+#include "script/model.h"
+
+#define STEPS 100000
+#define IDS 10
+#define HANDLES 24
+#define HISTORY 20
+#define WORDS_MAX 64
+
+static struct model model;
+static uint64_t seed, dice;
+static long step_no, steps;
+
+static struct model_job *ids[IDS];
+static struct model_item last_items[IDS]; /* what was sent for each id */
+static struct {
+    int worker;
+    struct model_job *job;
+    int64_t token;
+} handles[HANDLES];
+static size_t handles_n;
+static int64_t calls[MODEL_WORKERS]; /* numbers of the last reserve */
+static char history[HISTORY][400];
+
+/* The call being made. */
+static struct {
+    const struct wr_script *script;
+    char texts[WORDS_MAX][256];
+    struct wr_span words[WORDS_MAX];
+    size_t n;
+} call;
+static struct wr_buf expected;
+
+static uint64_t
+roll(void)
+{
+    uint64_t z = (dice += UINT64_C(0x9e3779b97f4a7c15));
+
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+static int
+below(int n)
+{
+    return (int)(roll() % (uint64_t)n);
+}
+
+static bool
+one_in(int n)
+{
+    return below(n) == 0;
+}
+
+/* ---- writing a call ---- */
+
+static void word(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+static void
+word(const char *fmt, ...)
+{
+    va_list ap;
+
+    assert_true(call.n < WORDS_MAX);
+    va_start(ap, fmt);
+    vsnprintf(call.texts[call.n], sizeof(call.texts[0]), fmt, ap);
+    va_end(ap);
+    call.words[call.n] = wr_span_str(call.texts[call.n]);
+    call.n++;
+}
+
+static void
+begin(const struct wr_script *script)
+{
+    call.script = script;
+    call.n = 0;
+    wr_buf_clear(&expected);
+}
+
+static void
+now_word(void)
+{
+    word("%" PRId64, model.now);
+}
+
+static void
+remember_call(void)
+{
+    char *line = history[step_no % HISTORY];
+    size_t len = (size_t)snprintf(line, sizeof(history[0]), "%ld %s", step_no,
+                                  call.script ? call.script->name : "");
+
+    for (size_t i = 0; i < call.n && len < sizeof(history[0]); i++)
+        len += (size_t)snprintf(line + len, sizeof(history[0]) - len, " '%s'",
+                                call.texts[i]);
+    for (; *line; line++) {
+        if (*line == '\n')
+            *line = '~';
+    }
+}
+
+static void
+print_history(void)
+{
+    print_error("seed %" PRIu64 ", step %ld; the last operations:\n", seed, step_no);
+    for (long i = step_no >= HISTORY ? step_no - HISTORY + 1 : 0; i <= step_no; i++)
+        print_error("  %s\n", history[i % HISTORY]);
+}
+
+static void
+compare(const char *what, const char *got, const char *wanted)
+{
+    if (strcmp(got, wanted) == 0)
+        return;
+    print_history();
+    print_error("%s differs\n-- the queue --\n%s\n-- the model --\n%s\n", what, got,
+                wanted);
+    fail_msg("%s differs from the model, seed %" PRIu64 ", step %ld", what, seed,
+             step_no);
+}
+
+/* Runs the call that was written; its reply must be the model's. */
+static void
+run(void)
+{
+    static struct wr_buf got;
+    struct wr_reply *reply = rig_script_argv(call.script, call.words, call.n);
+
+    rig_reply_text(reply, &got);
+    wr_reply_free(reply);
+    compare("the reply", got.ptr, expected.ptr);
+}
+
+/* ---- what the parts of a call are ---- */
+
+static void
+make_item(struct model_item *it, int index)
+{
+    static const char *const fills =
+        "yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy"
+        "yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy";
+    size_t len = 0;
+
+    if (last_items[index].job && one_in(3)) {
+        *it = last_items[index];
+        return;
+    }
+    memset(it, 0, sizeof(*it));
+    it->job = ids[index];
+    it->options.key = one_in(3) ? below(MODEL_KEYS) : -1;
+    it->options.max_deliveries = one_in(3) ? below(4) : 3;
+    it->options.keep = one_in(3) ? 1000 + below(20000) : 0;
+    it->options.expires = one_in(6) ? 1 + below(9000) : 0;
+    it->window = it->options.key >= 0 && one_in(3) ? 1 + below(4000) : 0;
+    it->payload_len = (size_t)(one_in(12) ? 60 + below(10) : below(8));
+    snprintf(it->head, sizeof(it->head), "1 t%d", below(2));
+    if (it->options.max_deliveries != 3)
+        len += (size_t)snprintf(it->tail + len, sizeof(it->tail) - len,
+                                " max_deliveries=%" PRId64, it->options.max_deliveries);
+    if (it->options.keep > 0)
+        len += (size_t)snprintf(it->tail + len, sizeof(it->tail) - len, " keep=%" PRId64,
+                                it->options.keep);
+    if (it->options.expires > 0)
+        len += (size_t)snprintf(it->tail + len, sizeof(it->tail) - len,
+                                " expires=%" PRId64, it->options.expires);
+    if (it->options.key >= 0) {
+        len += (size_t)snprintf(it->tail + len, sizeof(it->tail) - len, " unique=%s",
+                                model_key(it->options.key));
+        snprintf(it->unique, sizeof(it->unique), "%" PRId64 " %s", it->window,
+                 model_key(it->options.key));
+    }
+    snprintf(it->tail + len, sizeof(it->tail) - len, "\n%.*s", (int)it->payload_len,
+             fills);
+    last_items[index] = *it;
+}
+
+static void
+make_due(struct model_item *it)
+{
+    static const int spans[] = {0, 1, 700, 3000, 20000};
+
+    it->due[0] = '\0';
+    if (one_in(5))
+        return;
+    if (one_in(3))
+        snprintf(it->due, sizeof(it->due), "@%" PRId64, model.now + below(6000) - 1500);
+    else
+        snprintf(it->due, sizeof(it->due), "+%d", spans[below(5)]);
+}
+
+static struct model_job *
+any_job(void)
+{
+    if (one_in(25) && model.jobs_n > IDS)
+        return &model.jobs[IDS + below((int)model.jobs_n - IDS)];
+    return ids[below(IDS)];
+}
+
+/* Fills n answers from old and new handles; answers the worker who sends them. */
+static int
+make_answers(struct model_answer *a, size_t n)
+{
+    int worker = below(MODEL_WORKERS);
+
+    for (size_t i = 0; i < n; i++) {
+        size_t h = handles_n > 0 ? (size_t)below((int)handles_n) : 0;
+
+        a[i] = (struct model_answer){.job = any_job(), .token = below(50)};
+        if (handles_n > 0 && !one_in(20)) {
+            a[i].job = handles[h].job;
+            a[i].token = handles[h].token;
+            if (i == 0 && !one_in(12))
+                worker = handles[h].worker;
+        }
+        a[i].delay = below(4) * 900;
+        a[i].limit = one_in(2) ? 0 : 1 + below(20000);
+        a[i].snoozed = one_in(3);
+        a[i].started = !one_in(3);
+        if (one_in(2))
+            snprintf(a[i].text, sizeof(a[i].text), "text%d", below(3));
+        /* the same one twice in a call */
+        if (i > 0 && one_in(8))
+            a[i] = a[i - 1];
+    }
+    return worker;
+}
+
+static void
+remember_handles(int worker)
+{
+    for (size_t i = 0; i < model.claims[worker].n; i++) {
+        size_t at = handles_n < HANDLES ? handles_n++ : (size_t)below(HANDLES);
+
+        handles[at].worker = worker;
+        handles[at].job = model.claims[worker].list[i].job;
+        handles[at].token = model.claims[worker].list[i].token;
+    }
+}
+
+/* ---- operations ---- */
+
+static int64_t
+channel_number(int channel)
+{
+    int64_t last = channel >= 0 && model.channels[channel].is_set
+                       ? model.channels[channel].number
+                       : 0;
+
+    switch (below(10)) {
+    case 0:
+        return last; /* the same again: before or clash */
+    case 1:
+        return last > 1 ? last - 1 : 1;
+    case 2:
+        return last + 2 + below(3);
+    default:
+        return last + 1;
+    }
+}
+
+static struct {
+    struct model_item items[3];
+    size_t n;
+    bool schedule;
+} sent[MODEL_CHANNELS]; /* the last call of each channel */
+
+static void
+op_admit(void)
+{
+    struct model_item items[3];
+    int channel = below(MODEL_CHANNELS + 1) - 1;
+    int64_t number = channel_number(channel);
+    bool schedule = one_in(2);
+    size_t n = 1 + (size_t)below(3);
+
+    for (size_t i = 0; i < n; i++) {
+        make_item(&items[i], below(IDS));
+        make_due(&items[i]);
+    }
+    if (channel >= 0 && sent[channel].n > 0 && number == model.channels[channel].number &&
+        !one_in(3)) {
+        n = sent[channel].n;
+        schedule = sent[channel].schedule;
+        memcpy(items, sent[channel].items, sizeof(items));
+    }
+    begin(schedule ? &wr_script_list_schedule : &wr_script_list_enqueue);
+    now_word();
+    word("%s", model_channel(channel));
+    word("%" PRId64, number);
+    word("mark");
+    for (size_t i = 0; i < n; i++) {
+        word("%s", items[i].job->id);
+        word("%s", items[i].head);
+        word("%s", items[i].tail);
+        word("%s", items[i].unique);
+        if (schedule)
+            word("%s", items[i].due);
+    }
+    remember_call();
+    model_admit(&model, channel, number, items, n, schedule, &expected);
+    if (channel >= 0) {
+        memcpy(sent[channel].items, items, sizeof(items));
+        sent[channel].n = n;
+        sent[channel].schedule = schedule;
+    }
+    run();
+}
+
+static void
+op_replace(void)
+{
+    struct model_item it;
+
+    make_item(&it, below(IDS));
+    make_due(&it);
+    begin(&wr_script_list_replace);
+    now_word();
+    word("%s", it.job->id);
+    word("%s", it.head);
+    word("%s", it.tail);
+    word("%s", it.unique);
+    word("%s", it.due);
+    remember_call();
+    model_replace(&model, &it, &expected);
+    run();
+}
+
+static void
+op_farewell(void)
+{
+    int channel = below(MODEL_CHANNELS);
+
+    begin(&wr_script_list_farewell);
+    word("%s", model_channel(channel));
+    remember_call();
+    model_farewell(&model, channel, &expected);
+    run();
+}
+
+static struct model_reserve
+make_reserve(int worker)
+{
+    struct model_reserve r = {.worker = worker,
+                              .free = (size_t)below(4),
+                              .ahead = (size_t)(one_in(2) ? 0 : below(3)),
+                              .lease = 2000 + 1000 * below(9),
+                              .bytes = one_in(4) ? 40 + below(60) : 262144};
+
+    if (!one_in(8))
+        calls[worker]++;
+    r.call = calls[worker];
+    return r;
+}
+
+static void
+reserve_words(const struct model_reserve *r)
+{
+    now_word();
+    word("%s", model_worker(r->worker));
+    word("%" PRId64, r->call);
+    word("%zu", r->free);
+    word("%zu", r->ahead);
+    word("%" PRId64, r->lease);
+    word("%" PRId64, r->bytes);
+}
+
+static void
+op_reserve(void)
+{
+    struct model_reserve r = make_reserve(below(MODEL_WORKERS));
+
+    begin(&wr_script_list_reserve);
+    reserve_words(&r);
+    remember_call();
+    model_reserve(&model, &r, &expected);
+    remember_handles(r.worker);
+    run();
+}
+
+static void
+answer_words(const struct model_answer *a, size_t n, const char *kind)
+{
+    for (size_t i = 0; i < n; i++) {
+        word("%s", a[i].job->id);
+        word("%" PRId64, a[i].token);
+        if (kind[0] == 'r') {
+            word("%" PRId64, a[i].delay);
+            word(a[i].snoozed ? "snoozed" : "failed");
+        } else if (kind[0] == 'b')
+            word("permanent");
+        else if (kind[0] == 'e')
+            word("%" PRId64, a[i].limit);
+        else if (kind[0] == 'h')
+            word(a[i].started ? "1" : "0");
+        if (strchr("arb", kind[0]))
+            word("%s", a[i].text);
+    }
+}
+
+static void
+op_exchange(void)
+{
+    struct model_answer a[3];
+    size_t n = (size_t)below(4);
+    int worker = make_answers(a, n);
+    struct model_reserve r = make_reserve(worker);
+
+    begin(&wr_script_list_exchange);
+    reserve_words(&r);
+    answer_words(a, n, "ack");
+    remember_call();
+    model_exchange(&model, &r, a, n, &expected);
+    remember_handles(r.worker);
+    run();
+}
+
+static void
+op_answer(void)
+{
+    static const struct {
+        const struct wr_script *script;
+        void (*change)(struct model *m, int worker, const struct model_answer *a,
+                       size_t n, struct wr_buf *out);
+        const char *kind;
+        bool takes_now;
+    } rows[] = {{&wr_script_list_ack, model_ack, "ack", true},
+                {&wr_script_list_retry, model_retry, "retry", true},
+                {&wr_script_list_bury, model_bury, "bury", true},
+                {&wr_script_list_release, model_release, "-", false}};
+    size_t which = (size_t)below(4), n = 1 + (size_t)below(3);
+    struct model_answer a[3];
+    int worker = make_answers(a, n);
+
+    begin(rows[which].script);
+    if (rows[which].takes_now)
+        now_word();
+    word("%s", model_worker(worker));
+    answer_words(a, n, rows[which].kind);
+    remember_call();
+    rows[which].change(&model, worker, a, n, &expected);
+    run();
+}
+
+static void
+op_extend(void)
+{
+    struct model_answer a[3];
+    size_t n = 1 + (size_t)below(3);
+    int worker = make_answers(a, n);
+    int64_t lease = one_in(6) ? 200000 : 5000 + below(9000);
+
+    begin(&wr_script_list_extend);
+    now_word();
+    word("%s", model_worker(worker));
+    word("%" PRId64, lease);
+    answer_words(a, n, "extend");
+    remember_call();
+    model_extend(&model, worker, lease, a, n, &expected);
+    run();
+}
+
+static void
+op_progress(void)
+{
+    struct model_answer a;
+    int worker = make_answers(&a, 1);
+
+    begin(&wr_script_list_progress);
+    word("%s", model_worker(worker));
+    word("%s", a.job->id);
+    word("%" PRId64, a.token);
+    word("%s", a.text);
+    remember_call();
+    model_progress(&model, worker, &a, &expected);
+    run();
+}
+
+static void
+op_promote(void)
+{
+    size_t limit = 1 + (size_t)below(4);
+
+    begin(&wr_script_list_promote);
+    now_word();
+    word("%zu", limit);
+    remember_call();
+    model_promote(&model, limit, &expected);
+    run();
+}
+
+static void
+op_reclaim(void)
+{
+    struct model_reclaim r = {.lease = 10000,
+                              .lease_max = 60000,
+                              .gap = below(5) * 1000,
+                              .limit = 1 + (size_t)below(5)};
+
+    if (one_in(10))
+        r.gap = one_in(2) ? 5000 + below(2) : -1;
+    r.quiet = one_in(10);
+    r.last = model.now - r.gap + (one_in(8) ? below(5000) - 2500 : below(2001) - 1000);
+    begin(&wr_script_list_reclaim);
+    now_word();
+    word("%" PRId64, r.lease);
+    if (r.gap < 0) {
+        word("%s", "");
+        word("%s", "");
+    } else {
+        word("%" PRId64, r.gap);
+        word("%" PRId64, r.last);
+    }
+    word(r.quiet ? "1" : "0");
+    word("%" PRId64, r.lease_max);
+    word("%zu", r.limit);
+    remember_call();
+    model_reclaim(&model, &r, &expected);
+    run();
+}
+
+static void
+op_reclaim_held(void)
+{
+    struct model_answer a[3];
+    size_t n = (size_t)below(4);
+    int worker = make_answers(a, n);
+
+    begin(&wr_script_list_reclaim_held);
+    now_word();
+    word("%s", model_worker(worker));
+    answer_words(a, n, "held");
+    remember_call();
+    model_reclaim_held(&model, worker, a, n, &expected);
+    run();
+}
+
+static void
+op_forget(void)
+{
+    size_t limit = 1 + (size_t)below(3), count = one_in(4) ? (size_t)below(3) : 1000;
+    int64_t bytes = one_in(4) ? below(100) : 1000000;
+
+    begin(&wr_script_list_forget);
+    now_word();
+    word("%zu", limit);
+    word("%zu", count);
+    word("%" PRId64, bytes);
+    remember_call();
+    model_forget(&model, limit, count, bytes, &expected);
+    run();
+}
+
+static void
+op_sweep(void)
+{
+    int idle = 5000 + below(30000);
+
+    begin(&wr_script_list_sweep);
+    now_word();
+    word("%d", idle);
+    word("0");
+    word("0");
+    word("100");
+    remember_call();
+    model_sweep(&model, idle, &expected);
+    run();
+}
+
+static void
+op_cancel(void)
+{
+    struct model_job *jobs[3];
+    size_t n = 1 + (size_t)below(3);
+
+    begin(&wr_script_list_cancel);
+    for (size_t i = 0; i < n; i++) {
+        jobs[i] = i > 0 && one_in(4) ? jobs[i - 1] : any_job();
+        word("%s", jobs[i]->id);
+    }
+    remember_call();
+    model_cancel(&model, jobs, n, &expected);
+    run();
+}
+
+/* replay or purge */
+static void
+op_dead(void)
+{
+    struct model_job *jobs[3];
+    bool purge = one_in(3), named = !one_in(3);
+    size_t n = 1 + (size_t)below(3), limit = 1 + (size_t)below(purge ? 30 : 3);
+    int64_t before = one_in(2) ? -1 : model.now - below(4000);
+
+    begin(purge ? &wr_script_list_purge : &wr_script_list_replay);
+    word("%zu", limit);
+    if (before < 0)
+        word("%s", "");
+    else
+        word("%" PRId64, before);
+    for (size_t i = 0; named && i < n; i++) {
+        jobs[i] = i > 0 && one_in(5) ? jobs[i - 1] : any_job();
+        word("%s", jobs[i]->id);
+    }
+    remember_call();
+    if (purge)
+        model_purge(&model, named ? jobs : NULL, n, limit, before, &expected);
+    else
+        model_replay(&model, named ? jobs : NULL, n, limit, before, &expected);
+    run();
+}
+
+static void
+op_pause(void)
+{
+    bool pause = one_in(3);
+
+    begin(pause ? &wr_script_list_pause : &wr_script_list_resume);
+    if (pause) {
+        now_word();
+        word("me");
+        word("-");
+    }
+    remember_call();
+    if (pause)
+        model_pause(&model, &expected);
+    else
+        model_resume(&model, &expected);
+    run();
+}
+
+static void
+op_inspect(void)
+{
+    struct model_job *job = any_job();
+
+    begin(&wr_script_list_inspect);
+    now_word();
+    word("%s", job->id);
+    word("100000");
+    remember_call();
+    model_inspect(&model, job, &expected);
+    run();
+}
+
+static void
+by_hand(const char *what, const char *detail)
+{
+    call.script = NULL;
+    call.n = 0;
+    word("%s %s", what, detail);
+    remember_call();
+}
+
+static void
+op_hand(void)
+{
+    struct model_job *job = any_job();
+
+    switch (below(3)) {
+    case 0:
+        by_hand("HDEL jobs", job->id);
+        model_lose_body(&model, job);
+        redis_do(rig.redis, "HDEL %s %s", rig_key(WR_QUEUE_KEY_jobs), job->id);
+        break;
+    case 1: /* somebody takes the marker */
+        by_hand("DEL", "wake");
+        model.wake = false;
+        redis_do(rig.redis, "DEL %s", rig_key(WR_QUEUE_KEY_wake));
+        break;
+    default:
+        by_hand("DEL", "due");
+        model.due = false;
+        redis_do(rig.redis, "DEL %s", rig_key(WR_QUEUE_KEY_due));
+    }
+}
+
+static void
+op_clock(void)
+{
+    int64_t by = below(1500);
+
+    if (one_in(6))
+        by = below(20000);
+    else if (one_in(8))
+        by = -below(3000);
+    else if (one_in(60))
+        by = one_in(2) ? 3600000 : -3600000;
+    model.now += by;
+    by_hand("clock", by < 0 ? "back" : "on");
+}
+
+/* ---- a run ---- */
+
+static const struct {
+    int weight;
+    void (*run)(void);
+} operations[] = {
+    {14, op_admit},   {4, op_replace}, {1, op_farewell},     {14, op_reserve},
+    {6, op_exchange}, {14, op_answer}, {4, op_extend},       {3, op_progress},
+    {6, op_promote},  {7, op_reclaim}, {4, op_reclaim_held}, {3, op_forget},
+    {1, op_sweep},    {6, op_cancel},  {5, op_dead},         {3, op_pause},
+    {2, op_inspect},  {4, op_hand},    {12, op_clock},
+};
+
+static void
+one_step(void)
+{
+    int total = 0, pick;
+    size_t i = 0;
+
+    for (size_t k = 0; k < sizeof(operations) / sizeof(operations[0]); k++)
+        total += operations[k].weight;
+    for (pick = below(total); pick >= operations[i].weight; i++)
+        pick -= operations[i].weight;
+    operations[i].run();
+}
+
+static struct wr_reply *
+eval(const char *script, const char *key)
+{
+    struct wr_span argv[] = {wr_span_str("EVAL"), wr_span_str(script), wr_span_str("1"),
+                             wr_span_str(key)};
+    struct wr_reply *reply;
+
+    assert_int_equal(
+        wr_conn_call(rig.conn, argv, 4, wr_clock_ms() + 20000, &reply, &rig.err),
+        WEIR_OK);
+    return reply;
+}
+
+static void
+compare_state(void)
+{
+    static struct wr_buf wanted, got;
+    struct wr_reply *reply = eval(model_dump_script, "weir:{q}:");
+    struct wr_span text = wr_reply_span(reply);
+
+    wr_buf_clear(&got);
+    wr_buf_add(&got, text.ptr, text.len);
+    wr_reply_free(reply);
+    model_dump(&model, &wanted);
+    compare("the state", got.ptr, wanted.ptr);
+}
+
+static void
+compare_sums(void)
+{
+    char now[32];
+    struct wr_span words[] = {{now, 0}};
+    struct wr_reply *reply;
+    struct weir_audit a;
+
+    words[0].len = (size_t)snprintf(now, sizeof(now), "%" PRId64, model.now);
+    reply = rig_script_argv(&wr_script_list_audit, words, 1);
+    assert_int_equal(wr_audit_read(reply, &a, &rig.err), WEIR_OK);
+    wr_reply_free(reply);
+    if (a.gap != 0 || a.gap_processing != 0 || a.gap_ready != 0 || a.gap_delayed != 0 ||
+        a.gap_dead != 0 || a.gap_kept != 0 ||
+        a.gap_bodies != -model_missing_bodies(&model)) {
+        print_history();
+        fail_msg("an equation is off: sum %" PRId64 ", processing %" PRId64
+                 ", ready %" PRId64 ", delayed %" PRId64 ", dead %" PRId64
+                 ", kept %" PRId64 ", bodies %" PRId64 " not %" PRId64,
+                 a.gap, a.gap_processing, a.gap_ready, a.gap_delayed, a.gap_dead,
+                 a.gap_kept, a.gap_bodies, -model_missing_bodies(&model));
+    }
+}
+
+/* ready > 0 and not paused: a marker stands, or somebody took it by hand. */
+static void
+no_key_has_an_end(void)
+{
+    for (int key = 0; key < WR_QUEUE_KEY_COUNT; key++) {
+        const char *ttl;
+
+        if (key == WR_QUEUE_KEY_heartbeat_promote ||
+            key == WR_QUEUE_KEY_heartbeat_reclaim)
+            continue;
+        ttl = redis_do(rig.redis, "TTL %s", rig.keys.text[key]);
+        assert_true(strcmp(ttl, "-1") == 0 || strcmp(ttl, "-2") == 0);
+    }
+}
+
+static long
+from_env(const char *name, long otherwise)
+{
+    const char *text = getenv(name);
+
+    return text && *text ? strtol(text, NULL, 10) : otherwise;
+}
+
+static void
+the_queue_does_what_the_model_does_T09(void **state)
+{
+    int64_t began = wr_clock_ms();
+
+    (void)state;
+    wr_rand_bytes(&seed, sizeof(seed));
+    seed = (uint64_t)from_env("WEIR_MODEL_SEED", (long)(seed % 1000000000));
+    steps = from_env("WEIR_MODEL_STEPS", STEPS);
+    print_message("WEIR_MODEL_SEED=%" PRIu64 " WEIR_MODEL_STEPS=%ld\n", seed, steps);
+    dice = seed;
+    model_init(&model, RIG_START);
+    for (int i = 0; i < IDS; i++)
+        ids[i] = model_job(&model, (char[2]){(char)('A' + i), '\0'});
+    assert_string_equal(
+        rig_script(&wr_script_list_create, "mark", "payload_max", "64", NULL), "MADE");
+    for (step_no = 0; step_no < steps; step_no++) {
+        one_step();
+        compare_state();
+        compare_sums();
+    }
+    no_key_has_an_end();
+    print_message(
+        "%ld steps in %" PRId64 " ms, %" PRId64 " deliveries, %" PRId64 " lost bodies\n",
+        steps, wr_clock_ms() - began, model.n.deliveries, model.n.lost_body_ready);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        RIG_TEST(the_queue_does_what_the_model_does_T09),
+    };
+
+    return RIG_MAIN(tests);
+}
