@@ -1,0 +1,4 @@
+--- clock(given): the time, ms.
+local function clock(given)
+  return tonumber(given)
+end
