@@ -41,11 +41,11 @@ put_nested(struct script *s, struct include_stack *stack, const struct source *s
     const char *at = src->text;
     char name[64];
 
-    for (size_t line = 1; at; line++) {
+    for (size_t line = 1; *at; line++) {
         if (sscanf(at, "--- @include %63s", name) == 1)
             put_include(s, stack, name, src->path, line);
-        at = strchr(at, '\n');
-        at += at ? 1 : 0;
+        at += strcspn(at, "\n");
+        at += *at == '\n';
     }
 }
 
