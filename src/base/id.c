@@ -7,6 +7,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/clock.h"
 #include "base/rand.h"
 
@@ -19,6 +20,28 @@ static pthread_mutex_t mu = PTHREAD_MUTEX_INITIALIZER;
 static int64_t last_ms;
 static uint64_t last_random;
 static pid_t owner;
+static pthread_once_t fork_hooks_once = PTHREAD_ONCE_INIT;
+
+/* fork() may come while another thread holds mu; the child would wait for ever. */
+static void
+lock(void)
+{
+    pthread_mutex_lock(&mu);
+}
+
+static void
+unlock(void)
+{
+    pthread_mutex_unlock(&mu);
+}
+
+static void
+install_fork_hooks(void)
+{
+    int rc = pthread_atfork(lock, unlock, unlock);
+
+    WR_ASSERT(rc == 0);
+}
 
 static uint64_t
 random_52(void)
@@ -26,13 +49,14 @@ random_52(void)
     return wr_rand_below(UINT64_C(1) << RANDOM_BITS);
 }
 
-/* Within one ms the random part counts up by a random step: still unguessable, and it
- * rises. When it would overflow the time goes on by one. */
+/* Within one ms the random part counts up by steps that differ, so that it rises: ids are
+ * distinct, not secret. When it would overflow the time goes on by one. */
 static void
 next_id(int64_t *ms, uint64_t *random)
 {
     int64_t now = wr_clock_wall_ms();
 
+    pthread_once(&fork_hooks_once, install_fork_hooks);
     pthread_mutex_lock(&mu);
     if (owner != getpid() || now > last_ms) {
         owner = getpid();

@@ -1,13 +1,20 @@
 #include "base/log.h"
 
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/text.h"
+
+#define WAIT_MS 50
 
 static const char *const level_names[] = {
     [WR_LOG_ERROR] = "error",
@@ -59,6 +66,32 @@ add_json_text(struct wr_buf *line, const struct wr_buf *text)
     }
 }
 
+/*
+ * A reader of stderr that is gone or stopped must not end or halt the work: SIGPIPE is
+ * held back for this one write, and taken away if it was ours; a line for which there is
+ * no room within WAIT_MS is lost.
+ */
+static void
+write_line(const struct wr_buf *line)
+{
+    struct pollfd out = {.fd = STDERR_FILENO, .events = POLLOUT};
+    const struct timespec none = {0};
+    sigset_t pipe_only, before, pending;
+    bool was_pending;
+    ssize_t n = 0;
+
+    sigemptyset(&pipe_only);
+    sigaddset(&pipe_only, SIGPIPE);
+    sigpending(&pending);
+    was_pending = sigismember(&pending, SIGPIPE) == 1;
+    pthread_sigmask(SIG_BLOCK, &pipe_only, &before);
+    if (poll(&out, 1, WAIT_MS) > 0)
+        n = write(STDERR_FILENO, line->ptr, line->len);
+    if (n < 0 && errno == EPIPE && !was_pending)
+        sigtimedwait(&pipe_only, NULL, &none);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
 void
 wr_log(enum wr_log_level level, const char *fmt, ...)
 {
@@ -83,8 +116,8 @@ wr_log(enum wr_log_level level, const char *fmt, ...)
         wr_buf_add(&line, wr_buf_span(&text).ptr, text.len);
         wr_buf_add_str(&line, "\n");
     }
-    if (!line.failed && write(STDERR_FILENO, line.ptr, line.len) < 0)
-        line.failed = true; /* stderr is full or closed: a log never stops the work */
+    if (!line.failed)
+        write_line(&line);
     wr_buf_fini(&text);
     wr_buf_fini(&line);
 }

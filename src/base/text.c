@@ -85,7 +85,7 @@ read_part(const char **text, bool alone, int64_t *ms)
     }
     if (len == 0 && alone && **text == '\0')
         unit = 1000;
-    if (unit == 0 || __builtin_mul_overflow(whole, unit, &value))
+    if (unit == 0 || __builtin_mul_overflow(whole, unit, &value) || value > MS_MAX)
         return false;
     *text += len;
     value += billionths / 1000 * unit / 1000000;
@@ -306,6 +306,8 @@ wr_text_show_duration(int64_t ms, char *out, size_t out_len)
         snprintf(out, out_len, "%lldm%02llds", s / 60, s % 60);
     else if (s < 86400)
         snprintf(out, out_len, "%lldh%02lldm", s / 3600, s / 60 % 60);
+    else if (s / 3600 % 24 == 0)
+        snprintf(out, out_len, "%lldd", s / 86400);
     else
         snprintf(out, out_len, "%lldd%02lldh", s / 86400, s / 3600 % 24);
 }

@@ -113,6 +113,17 @@ tune_tcp(int fd)
     set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, USER_TIMEOUT_MS);
 }
 
+/* An address that swallows packets must leave time for the ones after it. */
+static int64_t
+share_of(const struct addrinfo *list, int64_t deadline_ms)
+{
+    int64_t now = wr_clock_ms(), n = 0;
+
+    for (; list; list = list->ai_next)
+        n++;
+    return now + (deadline_ms - now) / n;
+}
+
 enum weir_err
 wr_sock_connect_tcp(const char *host, int port, int64_t deadline_ms, int *fd,
                     struct weir_error *err)
@@ -135,7 +146,7 @@ wr_sock_connect_tcp(const char *host, int port, int64_t deadline_ms, int *fd,
             continue;
         }
         tune_tcp(s);
-        why = connect_by(s, a->ai_addr, a->ai_addrlen, deadline_ms);
+        why = connect_by(s, a->ai_addr, a->ai_addrlen, share_of(a, deadline_ms));
         if (why == 0)
             *fd = s;
         else

@@ -2,7 +2,8 @@
  * net/sock.h - non-blocking stream sockets: TCP and Unix.
  *
  * All descriptors are close-on-exec. Reading and writing have three answers, by a
- * table of functions, so that TLS can stand in the place of the plain socket.
+ * table of functions, so that TLS can stand in the place of the plain socket. TLS is
+ * not built in yet: redis/conn.c refuses rediss:// and valkeys:// with E_CONFIG.
  * Resolving a host name may block for as long as the system's resolver takes.
  */
 #ifndef WR_NET_SOCK_H

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -17,6 +18,8 @@
 #define REPLY_MAX_BYTES ((size_t)256 * 1024 * 1024)
 #define READ_BYTES 65536
 #define OUT_KEEP_BYTES (1 << 20)
+#define WORDS_MAX 16
+#define DROPS_MAX 16
 
 struct wr_conn {
     int fd;
@@ -27,6 +30,10 @@ struct wr_conn {
     struct wr_buf out;     /* the command being sent */
     struct wr_reply *next; /* a reply that wr_conn_has_reply() found */
     struct wr_resp *resp;
+    uint64_t sent, received;  /* commands written, replies read */
+    uint64_t drop[DROPS_MAX]; /* numbers of the replies nobody waits for; rising */
+    size_t drop_n;
+    char in[READ_BYTES]; /* here, not on the stack: the build clears stack variables */
 };
 
 static void
@@ -50,8 +57,8 @@ wr_conn_close(struct wr_conn *c)
 void
 wr_conn_abandon(struct wr_conn *c)
 {
-    conn_free(
-        c); /* closing a plain descriptor writes nothing; TLS would have to take care */
+    /* Closing a plain descriptor writes nothing; TLS would have to take care. */
+    conn_free(c);
 }
 
 pid_t
@@ -90,11 +97,10 @@ broken(struct wr_conn *c, enum weir_err code, int why, const char *what,
 static enum weir_err
 read_some(struct wr_conn *c, bool *got, struct weir_error *err)
 {
-    char bytes[READ_BYTES];
     size_t n;
 
     *got = false;
-    switch (c->io->read(c->fd, bytes, sizeof(bytes), &n)) {
+    switch (c->io->read(c->fd, c->in, sizeof(c->in), &n)) {
     case WR_IO_AGAIN:
         return WEIR_OK;
     case WR_IO_FAILED:
@@ -105,7 +111,7 @@ read_some(struct wr_conn *c, bool *got, struct weir_error *err)
     if (n == 0)
         return broken(c, WEIR_E_NO_REPLY, 0, "Redis closed the connection", err);
     *got = true;
-    if (!wr_resp_feed(c->resp, bytes, n))
+    if (!wr_resp_feed(c->resp, c->in, n))
         return broken(c, WEIR_E_NO_REPLY, 0, wr_resp_why(c->resp), err);
     return WEIR_OK;
 }
@@ -134,8 +140,13 @@ write_out(struct wr_conn *c, int64_t deadline_ms, struct weir_error *err)
         if (!wr_sock_wait(c->fd, POLLIN | POLLOUT, deadline_ms))
             return broken(c, done > 0 ? WEIR_E_NO_REPLY : WEIR_E_CONNECT, 0,
                           "Redis did not take the command in time", err);
-        if (read_some(c, &got, err) != WEIR_OK)
-            return WEIR_E_NO_REPLY;
+        if (read_some(c, &got, err) != WEIR_OK) {
+            enum weir_err code = done > 0 ? WEIR_E_NO_REPLY : WEIR_E_CONNECT;
+
+            if (err)
+                err->code = code;
+            return code;
+        }
     }
     return WEIR_OK;
 }
@@ -152,7 +163,36 @@ wr_conn_send(struct wr_conn *c, const struct wr_span *argv, size_t argc,
     wr_resp_format(&c->out, argv, argc);
     if (c->out.failed)
         return wr_fail(err, WEIR_E_NO_MEMORY, 0, "a command of %zu words", argc);
+    c->sent++;
     return write_out(c, deadline_ms, err);
+}
+
+bool
+wr_conn_is_idle(const struct wr_conn *c)
+{
+    return c->sent == c->received;
+}
+
+enum weir_err
+wr_conn_post(struct wr_conn *c, const struct wr_span *argv, size_t argc,
+             int64_t deadline_ms, struct weir_error *err)
+{
+    if (c->drop_n == DROPS_MAX)
+        return wr_fail(err, WEIR_E_LOADING, 0, "too many commands under way");
+    c->drop[c->drop_n++] = c->sent + 1;
+    return wr_conn_send(c, argv, argc, deadline_ms, err);
+}
+
+/* Notes that one more reply came; true when nobody waits for it. */
+static bool
+is_dropped(struct wr_conn *c)
+{
+    c->received++;
+    if (c->drop_n == 0 || c->drop[0] != c->received)
+        return false;
+    c->drop_n--;
+    memmove(c->drop, c->drop + 1, c->drop_n * sizeof(c->drop[0]));
+    return true;
 }
 
 /* A whole reply from what was read already, if there is one. */
@@ -161,10 +201,19 @@ parse_next(struct wr_conn *c, struct wr_reply **out, struct weir_error *err)
 {
     *out = c->next;
     c->next = NULL;
-    if (!*out && wr_resp_next(c->resp, out) == WR_RESP_BROKEN)
-        return broken(c, WEIR_E_NO_REPLY, 0, wr_resp_why(c->resp), err);
-    if (*out)
+    while (!*out) {
+        enum wr_resp_state state = wr_resp_next(c->resp, out);
+
+        if (state == WR_RESP_BROKEN)
+            return broken(c, WEIR_E_NO_REPLY, 0, wr_resp_why(c->resp), err);
+        if (state == WR_RESP_MORE)
+            return WEIR_OK;
         c->last_reply_ms = wr_clock_ms();
+        if (is_dropped(c)) {
+            wr_reply_free(*out);
+            *out = NULL;
+        }
+    }
     return WEIR_OK;
 }
 
@@ -226,14 +275,16 @@ enum weir_err
 wr_conn_do(struct wr_conn *c, int64_t deadline_ms, struct wr_reply **out,
            struct weir_error *err, ...)
 {
-    struct wr_span argv[16];
+    struct wr_span argv[WORDS_MAX];
     const char *word;
     size_t argc = 0;
     va_list ap;
 
     va_start(ap, err);
-    while ((word = va_arg(ap, const char *)) != NULL && argc < 16)
+    while ((word = va_arg(ap, const char *)) != NULL) {
+        WR_ASSERT(argc < WORDS_MAX);
         argv[argc++] = wr_span_str(word);
+    }
     va_end(ap);
     return wr_conn_call(c, argv, argc, deadline_ms, out, err);
 }
@@ -248,7 +299,8 @@ format_greeting(struct wr_conn *c, const struct wr_conn_options *o, char db[16])
     size_t n = 0;
 
     wr_buf_clear(&c->out);
-    if (u->password[0] && u->user[0]) {
+    /* A user without a password must not end up as the default user in silence. */
+    if (u->user[0]) {
         struct wr_span auth[] = {wr_span_str("AUTH"), wr_span_str(u->user),
                                  wr_span_str(u->password)};
         wr_resp_format(&c->out, auth, 3);
@@ -285,14 +337,27 @@ greet(struct wr_conn *c, const struct wr_conn_options *o, int64_t deadline_ms,
 
     snprintf(db, sizeof(db), "%d", o->url->db);
     n = format_greeting(c, o, db);
+    if (c->out.failed)
+        return wr_fail(err, WEIR_E_NO_MEMORY, 0, "greeting");
+    c->sent += n;
     rc = write_out(c, deadline_ms, err);
     if (c->out.ptr) /* it held a password */
         explicit_bzero(c->out.ptr, c->out.cap);
-    for (size_t i = 0; i < n && rc == WEIR_OK; i++) {
+    /* A server that refuses says why and closes, perhaps before the greeting is out:
+     * its words count more than that the connection broke. */
+    if (rc != WEIR_OK)
+        c->broken = false;
+    for (size_t i = 0; i < n && first == WEIR_OK; i++) {
+        struct weir_error *why = rc == WEIR_OK ? err : NULL;
+        enum weir_err got;
+
         wr_reply_free(reply);
-        rc = wr_conn_recv(c, deadline_ms, &reply, err);
-        if (rc == WEIR_OK && first == WEIR_OK && wr_reply_kind(reply) == WR_REPLY_ERROR)
+        got = wr_conn_recv(c, rc == WEIR_OK ? deadline_ms : 0, &reply, why);
+        if (got == WEIR_OK && wr_reply_kind(reply) == WR_REPLY_ERROR)
             first = wr_reply_error(reply, err);
+        rc = rc == WEIR_OK ? got : rc;
+        if (got != WEIR_OK)
+            break;
     }
     if (rc == WEIR_OK && first == WEIR_OK && !wr_reply_is(reply, "PONG"))
         first = wr_fail(err, WEIR_E_SERVER, 0,

@@ -38,6 +38,7 @@ struct wr_conn_options {
  * E_LOADING   it answers LOADING, MASTERDOWN or "max number of clients"
  * E_DENIED    NOAUTH, WRONGPASS, NOPERM (text says what to do)
  * E_SERVER    what answers is not a Redis
+ * E_CONFIG    rediss:// or valkeys://: TLS is not built in yet
  */
 enum weir_err wr_conn_open(const struct wr_conn_options *options, int64_t deadline_ms,
                            struct wr_conn **out, struct weir_error *err) WEIR_MUST_CHECK;
@@ -66,6 +67,12 @@ enum weir_err wr_conn_send(struct wr_conn *conn, const struct wr_span *argv, siz
  */
 enum weir_err wr_conn_recv(struct wr_conn *conn, int64_t deadline_ms,
                            struct wr_reply **out, struct weir_error *err) WEIR_MUST_CHECK;
+/* Sends a command whose reply is dropped when it comes, in its turn. E_LOADING when
+ * sixteen of them are under way; else as wr_conn_send(). */
+enum weir_err wr_conn_post(struct wr_conn *conn, const struct wr_span *argv, size_t argc,
+                           int64_t deadline_ms, struct weir_error *err) WEIR_MUST_CHECK;
+/* Every command sent has its reply read. */
+bool wr_conn_is_idle(const struct wr_conn *conn);
 /* True when a whole reply can be received without waiting: reads what the socket
  * has, never blocks. Also true when the connection is broken (recv then says so). */
 bool wr_conn_has_reply(struct wr_conn *conn);
@@ -73,7 +80,7 @@ bool wr_conn_has_reply(struct wr_conn *conn);
 enum weir_err wr_conn_call(struct wr_conn *conn, const struct wr_span *argv, size_t argc,
                            int64_t deadline_ms, struct wr_reply **out,
                            struct weir_error *err) WEIR_MUST_CHECK;
-/* The same for words given as C strings, NULL at the end. */
+/* The same for at most 16 words given as C strings, NULL at the end. */
 enum weir_err
 wr_conn_do(struct wr_conn *conn, int64_t deadline_ms, struct wr_reply **out,
            struct weir_error *err, ...) WEIR_MUST_CHECK __attribute__((sentinel));
@@ -85,7 +92,8 @@ wr_conn_do(struct wr_conn *conn, int64_t deadline_ms, struct wr_reply **out,
  * NOAUTH WRONGPASS NOPERM and the ACL texts of scripts -> E_DENIED;
  * WRONGTYPE, errors raised inside a script -> E_CORRUPT; NOSCRIPT -> E_BUG (script.c
  * handles it before); unknown -> E_SERVER. The server's own first line is quoted,
- * escaped, at most 160 bytes.
+ * escaped, at most 160 bytes; words of a command that it repeats are left out, since
+ * one of them may be a secret.
  */
 enum weir_err wr_reply_error(const struct wr_reply *reply, struct weir_error *err);
 

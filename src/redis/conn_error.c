@@ -30,18 +30,30 @@ static const struct {
     {false, "ERR invalid password", WEIR_E_DENIED, "wrong password"},
     {false, "ERR AUTH",    WEIR_E_DENIED,   "a password was given but the server wants none"},
     {false, "ERR Client sent AUTH", WEIR_E_DENIED, "a password was given but the server wants none"},
+    {false, "DENIED",      WEIR_E_DENIED,   "protected mode: set a password or bind it to an address"},
     {false, "NOPERM",      WEIR_E_DENIED,   "its user lacks a right"},
     {true,  "can't run this command", WEIR_E_DENIED, "its user lacks a right that a script needs"},
     {true,  "can't access at least one of the keys", WEIR_E_DENIED, "its user may not touch these keys"},
     {false, "WRONGTYPE",   WEIR_E_CORRUPT,  "a key of weir's holds something else"},
     {true,  "WRONGTYPE",   WEIR_E_CORRUPT,  "a key of weir's holds something else"},
     {true,  "Error compiling script", WEIR_E_SERVER, "weir needs Redis 7.0 or Valkey 7.2 or newer"},
+    {true,  "access a non local key", WEIR_E_LOADING, "the cluster is moving this queue"},
     {true,  "script: ",    WEIR_E_CORRUPT,  "a script of weir's failed"},
     {true,  "user_script", WEIR_E_CORRUPT,  "a script of weir's failed"},
     {false, "MOVED",       WEIR_E_SERVER,   "this is a Redis Cluster, which weir does not speak yet"},
     {false, "ERR DB index", WEIR_E_ARG,     "the server has no database of this number"},
 };
 /* clang-format on */
+
+/* "ERR unknown command 'AUTH', with args beginning with: 'secret'": not to be shown. */
+static void
+cut_words(char *text)
+{
+    char *args = strstr(text, ", with args beginning");
+
+    if (args)
+        *args = '\0';
+}
 
 enum weir_err
 wr_reply_error(const struct wr_reply *reply, struct weir_error *err)
@@ -54,6 +66,7 @@ wr_reply_error(const struct wr_reply *reply, struct weir_error *err)
 
     snprintf(text, sizeof(text), "%.*s", (int)(s.len < 160 ? s.len : 160),
              (const char *)s.ptr);
+    cut_words(text);
     for (; row < count; row++) {
         const char *found = strstr(text, rows[row].text);
 
@@ -62,7 +75,7 @@ wr_reply_error(const struct wr_reply *reply, struct weir_error *err)
     }
     wr_text_escape(&shown, wr_span_str(text));
     if (row < count)
-        rc = wr_fail(err, rows[row].code, 0, "%s (%.100s)", rows[row].advice,
+        rc = wr_fail(err, rows[row].code, 0, "%s (%.160s)", rows[row].advice,
                      (const char *)wr_buf_span(&shown).ptr);
     else
         rc = wr_fail(err, WEIR_E_SERVER, 0, "the server answered: %.160s",

@@ -156,7 +156,9 @@ wait_for_slot(struct wr_pool *p, int64_t deadline_ms)
     };
 
     while (p->lent == p->max) {
-        if (pthread_cond_timedwait(&p->freed, &p->mu, &until) == ETIMEDOUT)
+        /* One that was freed just then is taken: its signal may have been ours. */
+        if (pthread_cond_timedwait(&p->freed, &p->mu, &until) == ETIMEDOUT &&
+            p->lent == p->max)
             return WEIR_E_POOL_FULL;
     }
     return WEIR_OK;

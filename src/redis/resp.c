@@ -10,9 +10,11 @@
 struct wr_resp {
     redisReader *reader;
     size_t max_bytes;
-    size_t pending; /* fed since the last whole reply */
-    redisReplyObjectFunctions functions;
+    size_t pending;  /* fed since the last whole reply */
+    size_t elements; /* of all arrays of the reply being read */
+    redisReplyObjectFunctions functions, original;
     bool broken;
+    bool refused; /* an array was too long or too deep */
     char why[128];
 };
 
@@ -38,26 +40,41 @@ wr_resp_format(struct wr_buf *out, const struct wr_span *argv, size_t argc)
     }
 }
 
-/* hiredis' own makers, but for arrays of an absurd length: NULL is "out of memory" to the
- * reader, which then is broken. */
-static redisReplyObjectFunctions hiredis_functions;
+/*
+ * An array of n elements may begin below task. The memory for its elements is taken
+ * before one of them was read, and an element costs ten times its bytes on the wire, so
+ * the sum over a reply is bounded too, not only each array.
+ */
+static bool
+may_begin_array(const redisReadTask *task, size_t n)
+{
+    struct wr_resp *r = task->privdata;
+    int depth = 1;
 
+    for (const redisReadTask *t = task->parent; t; t = t->parent)
+        depth++;
+    if (depth > WR_RESP_DEPTH_MAX || n > WR_RESP_ELEMENTS_MAX - r->elements)
+        return false;
+    r->elements += n;
+    return true;
+}
+
+/* NULL is "out of memory" to the reader, which then is broken. */
 static void *
 #if HIREDIS_MAJOR >= 1
 make_array(const redisReadTask *task, size_t elements)
-{
-    if (elements > WR_RESP_ELEMENTS_MAX)
-        return NULL;
-    return hiredis_functions.createArray(task, elements);
-}
 #else
 make_array(const redisReadTask *task, int elements)
-{
-    if (elements > WR_RESP_ELEMENTS_MAX)
-        return NULL;
-    return hiredis_functions.createArray(task, elements);
-}
 #endif
+{
+    struct wr_resp *r = task->privdata;
+
+    if (!may_begin_array(task, (size_t)elements)) {
+        r->refused = true;
+        return NULL;
+    }
+    return r->original.createArray(task, elements);
+}
 
 struct wr_resp *
 wr_resp_new(size_t reply_max_bytes)
@@ -72,8 +89,9 @@ wr_resp_new(size_t reply_max_bytes)
         return NULL;
     }
     r->max_bytes = reply_max_bytes;
-    hiredis_functions = *r->reader->fn;
-    r->functions = *r->reader->fn;
+    r->reader->privdata = r;
+    r->original = *r->reader->fn;
+    r->functions = r->original;
     r->functions.createArray = make_array;
     r->reader->fn = &r->functions;
     r->reader->maxbuf = 1 << 20; /* keep a warm buffer between replies of that size */
@@ -123,12 +141,14 @@ wr_resp_next(struct wr_resp *r, struct wr_reply **out)
     if (r->broken)
         return WR_RESP_BROKEN;
     if (redisReaderGetReply(r->reader, &reply) != REDIS_OK) {
-        fail(r, r->reader->errstr);
+        fail(r, r->refused ? "a reply with more or deeper arrays than allowed"
+                           : r->reader->errstr);
         return WR_RESP_BROKEN;
     }
     if (!reply)
         return WR_RESP_MORE;
     r->pending = r->reader->len - r->reader->pos;
+    r->elements = 0;
     *out = reply;
     return WR_RESP_READY;
 }

@@ -2,11 +2,12 @@
  * redis/resp.h - the Redis protocol: the door to hiredis.
  *
  * Only hiredis' reader is used, and only here. hiredis 0.14 has no limits of its own,
- * so replies are bounded by us: total bytes, elements of an array, depth.
+ * so replies are bounded by us: total bytes, elements of all arrays of a reply, depth.
  */
 #ifndef WR_REDIS_RESP_H
 #define WR_REDIS_RESP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/buf.h"
@@ -14,6 +15,7 @@
 #include "redis/reply.h"
 
 #define WR_RESP_ELEMENTS_MAX 1048576
+#define WR_RESP_DEPTH_MAX 8 /* hiredis 0.14 itself ends at 7 */
 
 /* Appends one command. */
 void wr_resp_format(struct wr_buf *out, const struct wr_span *argv, size_t argc);

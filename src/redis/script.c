@@ -32,7 +32,8 @@ wr_script_send(struct wr_conn *conn, const struct wr_script *script,
     words[0] = wr_span_str("EVALSHA");
     words[1] = (struct wr_span){script->sha1, 40};
     words[2] = wr_span_str(nkeys);
-    memcpy(words + 3, argv, argc * sizeof(*words));
+    if (argc > 0)
+        memcpy(words + 3, argv, argc * sizeof(*words));
     rc = wr_conn_send(conn, words, argc + 3, deadline_ms, err);
     if (words != some)
         free(words);
@@ -46,8 +47,12 @@ load(struct wr_conn *conn, const struct wr_script *script, int64_t deadline_ms,
     struct wr_span words[] = {
         wr_span_str("SCRIPT"), wr_span_str("LOAD"), {script->body, script->body_len}};
     struct wr_reply *reply;
-    enum weir_err rc = wr_conn_call(conn, words, 3, deadline_ms, &reply, err);
+    enum weir_err rc;
 
+    /* The next reply belongs to another command under way. */
+    if (!wr_conn_is_idle(conn))
+        return wr_conn_post(conn, words, 3, deadline_ms, err);
+    rc = wr_conn_call(conn, words, 3, deadline_ms, &reply, err);
     wr_reply_free(reply);
     return rc;
 }

@@ -6,6 +6,9 @@
 #include "base/clock.h"
 #include "base/error.h"
 
+/* A dead peer must not use up the time in which a new connection could be opened. */
+#define PING_MAX_MS 1000
+
 struct wr_server {
     struct wr_server_options o; /* never written after new */
     struct wr_pool *pool;
@@ -37,6 +40,7 @@ static bool
 pool_is_healthy(void *ctx, struct wr_conn *conn, int64_t deadline_ms)
 {
     struct wr_server *s = ctx;
+    int64_t now = wr_clock_ms(), ping_ms = sooner(PING_MAX_MS, (deadline_ms - now) / 2);
     struct wr_reply *reply;
     bool ok;
 
@@ -45,7 +49,7 @@ pool_is_healthy(void *ctx, struct wr_conn *conn, int64_t deadline_ms)
         return false;
     if (wr_conn_idle_ms(conn) < s->o.health_check_interval_ms)
         return true;
-    ok = wr_conn_do(conn, deadline_ms, &reply, NULL, "PING", (char *)NULL) == WEIR_OK;
+    ok = wr_conn_do(conn, now + ping_ms, &reply, NULL, "PING", (char *)NULL) == WEIR_OK;
     wr_reply_free(reply);
     return ok;
 }
@@ -110,7 +114,10 @@ wr_server_take(struct wr_server *s, int64_t deadline_ms, struct wr_conn **out,
 void
 wr_server_give(struct wr_server *s, struct wr_conn *conn)
 {
-    wr_pool_give(s->pool, conn, wr_conn_is_broken(conn) ? WR_GIVE_BROKEN : WR_GIVE_CLEAN);
+    /* A reply that nobody read would be taken for the answer to the next command. */
+    bool usable = !wr_conn_is_broken(conn) && wr_conn_is_idle(conn);
+
+    wr_pool_give(s->pool, conn, usable ? WR_GIVE_CLEAN : WR_GIVE_BROKEN);
 }
 
 const struct wr_url *

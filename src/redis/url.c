@@ -26,6 +26,17 @@ decode(const char *text, size_t len, char *out, size_t cap)
     return ok;
 }
 
+/* What is shown to people must not steer a terminal. */
+static bool
+is_showable(const char *text)
+{
+    for (; *text; text++) {
+        if ((unsigned char)*text < 0x20 || *text == 0x7f)
+            return false;
+    }
+    return true;
+}
+
 static bool
 read_number(const char *text, size_t len, int max, int *out)
 {
@@ -48,7 +59,8 @@ parse_unix(const char *rest, struct wr_url *out, struct weir_error *err)
     size_t len = strcspn(rest, "?");
 
     out->is_unix = true;
-    if (!decode(rest, len, out->host, sizeof(out->host)) || out->host[0] != '/')
+    if (!decode(rest, len, out->host, sizeof(out->host)) || out->host[0] != '/' ||
+        !is_showable(out->host))
         return wr_fail(err, WEIR_E_ARG, 0, "URL: unix:// wants an absolute path");
     if (strlen(out->host) > UNIX_PATH_MAX_BYTES)
         return wr_fail(err, WEIR_E_ARG, 0, "URL: a socket path has at most %d bytes",
@@ -69,7 +81,7 @@ parse_user(const char *text, size_t len, struct wr_url *out, struct weir_error *
     const char *colon = memchr(text, ':', len);
     size_t user = colon ? (size_t)(colon - text) : len;
 
-    if (!decode(text, user, out->user, sizeof(out->user)) ||
+    if (!decode(text, user, out->user, sizeof(out->user)) || !is_showable(out->user) ||
         (colon &&
          !decode(colon + 1, len - user - 1, out->password, sizeof(out->password))))
         return wr_fail(err, WEIR_E_ARG, 0,
@@ -103,7 +115,7 @@ parse_host(const char *text, size_t len, struct wr_url *out, struct weir_error *
         return wr_fail(err, WEIR_E_ARG, 0, "URL: the port is a number from 1 to 65535");
     if (host == 0)
         snprintf(out->host, sizeof(out->host), "127.0.0.1");
-    else if (!decode(text, host, out->host, sizeof(out->host)))
+    else if (!decode(text, host, out->host, sizeof(out->host)) || !is_showable(out->host))
         return wr_fail(err, WEIR_E_ARG, 0, "URL: the host is too long or badly encoded");
     return WEIR_OK;
 }

@@ -1,6 +1,7 @@
 #include "support/redis_server.h"
 
 #include <errno.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -8,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -210,6 +212,31 @@ redis_server_pid(const struct redis_server *s)
     return s->pid;
 }
 
+struct wr_conn *
+redis_server_conn(struct redis_server *s)
+{
+    if (s->conn && wr_conn_is_broken(s->conn))
+        forget_conn(s);
+    if (!s->conn)
+        s->conn = connect_to(s, wr_clock_ms() + 5000);
+    return s->conn;
+}
+
+int
+redis_server_free_port(void)
+{
+    struct sockaddr_in addr = {.sin_family = AF_INET,
+                               .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof(addr);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    if (fd < 0 || bind(fd, (const struct sockaddr *)&addr, len) != 0 ||
+        getsockname(fd, (struct sockaddr *)&addr, &len) != 0)
+        give_up("free port");
+    close(fd);
+    return ntohs(addr.sin_port);
+}
+
 static void
 add_reply(struct wr_buf *out, const struct wr_reply *r)
 {
@@ -254,8 +281,7 @@ redis_do(struct redis_server *s, const char *fmt, ...)
     for (word = strtok_r(line, " ", &save); word && argc < 64;
          word = strtok_r(NULL, " ", &save))
         argv[argc++] = wr_span_str(word);
-    if (!s->conn)
-        s->conn = connect_to(s, wr_clock_ms() + 5000);
+    redis_server_conn(s);
     wr_buf_clear(out);
     wr_buf_add_str(out, "");
     if (!s->conn ||

@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 struct redis_server;
+struct wr_conn;
 
 /* extra: more words for its command line, NULL at the end; may be NULL. Ends the test
  * program when no server can be had. */
@@ -22,6 +23,10 @@ const char *redis_server_url(const struct redis_server *server);
 const char *redis_server_socket(const struct redis_server *server);
 const char *redis_server_dir(const struct redis_server *server);
 pid_t redis_server_pid(const struct redis_server *server);
+/* The connection that redis_do() uses, opened when needed; stays the server's. */
+struct wr_conn *redis_server_conn(struct redis_server *server);
+/* A port of the loopback that nobody listens on now, for "--port". */
+int redis_server_free_port(void);
 
 /* Runs one command, its words split at blanks, and answers the reply as text: arrays as
  * their elements with blanks between, nil as "(nil)". Lives until the eighth call after.

@@ -1,0 +1,373 @@
+#include "support/proxy.h"
+
+#include <errno.h>
+#include <hiredis/hiredis.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+#define LINKS_MAX 64
+#define HELD_BYTES 65536
+
+/* One direction: what was read from one side and is not yet written to the other. */
+struct flow {
+    int from, to;
+    size_t len, done;
+    int64_t due_ms;
+    char held[HELD_BYTES];
+};
+
+struct link {
+    struct flow up, down; /* to the server, to the client */
+    redisReader *requests;
+    bool cut_at_reply; /* the next bytes of the server end it */
+};
+
+struct proxy {
+    char dir[32], url[80], server[108];
+    int listener, wake; /* wake: an eventfd */
+    pthread_t thread;
+
+    pthread_mutex_t mu; /* guards all below; not held in poll() */
+    bool stopping, stalled, cut_all;
+    int64_t delay_ms;
+    bool count_requests, count_bytes; /* one of the cuts is armed */
+    size_t requests_left, bytes_left;
+    unsigned connections, cuts;
+    struct link *links[LINKS_MAX]; /* only the thread touches them */
+    size_t links_n;
+};
+
+static void
+give_up(const char *what)
+{
+    fprintf(stderr, "proxy: %s: %s\n", what, strerror(errno));
+    abort();
+}
+
+static int
+open_socket(const char *path, bool listening)
+{
+    struct sockaddr_un addr = {.sun_family = AF_UNIX};
+    const struct sockaddr *a = (const struct sockaddr *)&addr;
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    snprintf(addr.sun_path, sizeof(addr.sun_path), "%s", path);
+    if (fd < 0)
+        give_up("socket");
+    if (listening ? bind(fd, a, sizeof(addr)) == 0 && listen(fd, LINKS_MAX) == 0
+                  : connect(fd, a, sizeof(addr)) == 0)
+        return fd;
+    close(fd);
+    return -1;
+}
+
+static void
+take_connection(struct proxy *p)
+{
+    int client = accept4(p->listener, NULL, NULL, SOCK_CLOEXEC), server;
+    struct link *l;
+
+    if (client < 0)
+        return;
+    p->connections++;
+    server = open_socket(p->server, false);
+    if (server < 0 || p->links_n == LINKS_MAX) {
+        close(client);
+        if (server >= 0)
+            close(server);
+        return;
+    }
+    l = calloc(1, sizeof(*l));
+    if (!l)
+        give_up("memory");
+    l->up = (struct flow){.from = client, .to = server};
+    l->down = (struct flow){.from = server, .to = client};
+    l->requests = redisReaderCreate();
+    p->links[p->links_n++] = l;
+}
+
+static void
+drop_link(struct proxy *p, size_t i)
+{
+    struct link *l = p->links[i];
+
+    close(l->up.from);
+    close(l->up.to);
+    redisReaderFree(l->requests);
+    free(l);
+    p->links[i] = p->links[--p->links_n];
+}
+
+static void
+count_requests(struct proxy *p, struct link *l)
+{
+    void *request = NULL;
+
+    redisReaderFeed(l->requests, l->up.held, l->up.len);
+    while (redisReaderGetReply(l->requests, &request) == REDIS_OK && request) {
+        freeReplyObject(request);
+        if (p->count_requests && --p->requests_left == 0) {
+            p->count_requests = false;
+            l->cut_at_reply = true;
+        }
+    }
+}
+
+/* Bytes of the server arrived; false: the connection is to be cut now. */
+static bool
+count_reply(struct proxy *p, struct link *l)
+{
+    struct flow *f = &l->down;
+
+    if (l->cut_at_reply)
+        return false;
+    if (!p->count_bytes)
+        return true;
+    if (p->bytes_left >= f->len) {
+        p->bytes_left -= f->len;
+        return true;
+    }
+    p->count_bytes = false;
+    if (send(f->to, f->held, p->bytes_left, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+        return false;
+    return false;
+}
+
+/* What poll() should wait for on this flow; *wait_ms becomes shorter when it is held. */
+static struct pollfd
+interest(const struct proxy *p, const struct flow *f, int64_t *wait_ms)
+{
+    int64_t left = f->due_ms - wr_clock_ms();
+
+    if (p->stalled)
+        return (struct pollfd){.fd = -1};
+    if (f->len == 0)
+        return (struct pollfd){.fd = f->from, .events = POLLIN};
+    if (left <= 0)
+        return (struct pollfd){.fd = f->to, .events = POLLOUT};
+    if (*wait_ms < 0 || left < *wait_ms)
+        *wait_ms = left;
+    return (struct pollfd){.fd = -1};
+}
+
+/* Moves one flow on; false: the connection is over. */
+static bool
+move_on(struct proxy *p, struct link *l, struct flow *f)
+{
+    ssize_t n;
+
+    if (f->len > 0) {
+        n = send(f->to, f->held + f->done, f->len - f->done, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (n < 0)
+            return errno == EAGAIN || errno == EINTR;
+        f->done += (size_t)n;
+        if (f->done == f->len)
+            f->len = f->done = 0;
+        return true;
+    }
+    n = recv(f->from, f->held, sizeof(f->held), MSG_DONTWAIT);
+    if (n <= 0)
+        return n < 0 && (errno == EAGAIN || errno == EINTR);
+    f->len = (size_t)n;
+    f->due_ms = wr_clock_ms() + p->delay_ms;
+    if (f == &l->up)
+        count_requests(p, l);
+    else if (!count_reply(p, l)) {
+        p->cuts++;
+        return false;
+    }
+    return true;
+}
+
+static void
+handle(struct proxy *p, const struct pollfd *fds, size_t links_n)
+{
+    eventfd_t n;
+
+    if (fds[0].revents)
+        eventfd_read(p->wake, &n);
+    if (fds[1].revents)
+        take_connection(p);
+    for (size_t i = links_n; i-- > 0;) { /* backwards: dropping moves the last one */
+        struct link *l = p->links[i];
+        bool alive = true;
+
+        if (p->cut_all) {
+            p->cuts++;
+            alive = false;
+        }
+        if (alive && fds[2 + 2 * i].revents && !p->stalled)
+            alive = move_on(p, l, &l->up);
+        if (alive && fds[3 + 2 * i].revents && !p->stalled)
+            alive = move_on(p, l, &l->down);
+        if (!alive)
+            drop_link(p, i);
+    }
+    p->cut_all = false;
+}
+
+static void *
+run(void *arg)
+{
+    struct proxy *p = arg;
+
+    pthread_mutex_lock(&p->mu);
+    while (!p->stopping) {
+        struct pollfd fds[2 + 2 * LINKS_MAX] = {{.fd = p->wake, .events = POLLIN},
+                                                {.fd = p->listener, .events = POLLIN}};
+        int64_t wait_ms = -1;
+        size_t links_n = p->links_n;
+
+        for (size_t i = 0; i < links_n; i++) {
+            fds[2 + 2 * i] = interest(p, &p->links[i]->up, &wait_ms);
+            fds[3 + 2 * i] = interest(p, &p->links[i]->down, &wait_ms);
+        }
+        pthread_mutex_unlock(&p->mu);
+        if (poll(fds, 2 + 2 * links_n, (int)wait_ms) < 0 && errno != EINTR)
+            give_up("poll");
+        pthread_mutex_lock(&p->mu);
+        handle(p, fds, links_n);
+    }
+    while (p->links_n > 0)
+        drop_link(p, 0);
+    pthread_mutex_unlock(&p->mu);
+    return NULL;
+}
+
+struct proxy *
+proxy_start(const char *server_socket)
+{
+    struct proxy *p = calloc(1, sizeof(*p));
+    char socket_path[64];
+
+    if (!p)
+        give_up("memory");
+    snprintf(p->server, sizeof(p->server), "%s", server_socket);
+    snprintf(p->dir, sizeof(p->dir), "/tmp/weir-proxy-XXXXXX");
+    if (!mkdtemp(p->dir))
+        give_up("mkdtemp");
+    snprintf(socket_path, sizeof(socket_path), "%s/sock", p->dir);
+    snprintf(p->url, sizeof(p->url), "unix://%s", socket_path);
+    p->listener = open_socket(socket_path, true);
+    p->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (p->listener < 0 || p->wake < 0)
+        give_up("listen");
+    pthread_mutex_init(&p->mu, NULL);
+    if (pthread_create(&p->thread, NULL, run, p) != 0)
+        give_up("thread");
+    return p;
+}
+
+static void
+wake_up(struct proxy *p)
+{
+    pthread_mutex_unlock(&p->mu);
+    if (eventfd_write(p->wake, 1) != 0)
+        give_up("wake");
+}
+
+void
+proxy_stop(struct proxy *p)
+{
+    if (!p)
+        return;
+    pthread_mutex_lock(&p->mu);
+    p->stopping = true;
+    wake_up(p);
+    pthread_join(p->thread, NULL);
+    close(p->listener);
+    close(p->wake);
+    unlink(p->url + strlen("unix://"));
+    rmdir(p->dir);
+    pthread_mutex_destroy(&p->mu);
+    free(p);
+}
+
+const char *
+proxy_url(const struct proxy *p)
+{
+    return p->url;
+}
+
+void
+proxy_forward(struct proxy *p)
+{
+    pthread_mutex_lock(&p->mu);
+    p->stalled = p->count_requests = p->count_bytes = false;
+    p->delay_ms = 0;
+    wake_up(p);
+}
+
+void
+proxy_stall(struct proxy *p)
+{
+    pthread_mutex_lock(&p->mu);
+    p->stalled = true;
+    wake_up(p);
+}
+
+void
+proxy_delay(struct proxy *p, int64_t ms)
+{
+    pthread_mutex_lock(&p->mu);
+    p->delay_ms = ms;
+    wake_up(p);
+}
+
+void
+proxy_cut_after_requests(struct proxy *p, size_t n)
+{
+    pthread_mutex_lock(&p->mu);
+    p->count_requests = n > 0;
+    p->requests_left = n;
+    wake_up(p);
+}
+
+void
+proxy_cut_reply_at(struct proxy *p, size_t n)
+{
+    pthread_mutex_lock(&p->mu);
+    p->count_bytes = true;
+    p->bytes_left = n;
+    wake_up(p);
+}
+
+void
+proxy_cut_all(struct proxy *p)
+{
+    pthread_mutex_lock(&p->mu);
+    p->cut_all = true;
+    wake_up(p);
+}
+
+unsigned
+proxy_connections(struct proxy *p)
+{
+    unsigned n;
+
+    pthread_mutex_lock(&p->mu);
+    n = p->connections;
+    pthread_mutex_unlock(&p->mu);
+    return n;
+}
+
+unsigned
+proxy_cuts(struct proxy *p)
+{
+    unsigned n;
+
+    pthread_mutex_lock(&p->mu);
+    n = p->cuts;
+    pthread_mutex_unlock(&p->mu);
+    return n;
+}
