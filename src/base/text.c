@@ -460,7 +460,7 @@ distance(const char *a, const char *b)
     size_t row[65], m = strlen(a), n = strlen(b);
 
     if (m > 64 || n > 64)
-        return 64;
+        return SIZE_MAX;
     for (size_t j = 0; j <= n; j++)
         row[j] = j;
     for (size_t i = 1; i <= m; i++) {
