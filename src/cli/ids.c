@@ -28,8 +28,12 @@ one(struct each *e, const char *id, struct weir_error *err)
     if (weir_err_kind_of(rc) != WEIR_KIND_STATE &&
         weir_err_kind_of(rc) != WEIR_KIND_USAGE)
         return rc;
-    if (rc != WEIR_E_CHECK_FAILED || !e->cli->said)
-        cli_tell(e->cli, rc, err);
+    if (!strstr(err->text, id)) { /* of many, which one? */
+        struct weir_error why = *err;
+
+        (void)wr_fail(err, rc, 0, "%.100s: %.140s", id, why.text);
+    }
+    cli_tell(e->cli, rc, err);
     if (e->first == WEIR_OK)
         e->first = rc;
     return WEIR_OK;

@@ -1,0 +1,90 @@
+# What the tests of the command line share: a private redis-server per file, on a Unix
+# socket in a folder of its own, and a namespace per test.
+
+WEIR=${WEIR_TOOL:-$BATS_TEST_DIRNAME/../../../build/weir}
+
+# start_server NAME [redis arguments]: its socket is $BATS_FILE_TMPDIR/NAME.sock
+start_server() {
+    local name=$1 dir
+    shift
+    dir=$(mktemp -d)
+    redis-server --port 0 --unixsocket "$dir/s" --save '' --appendonly no --dir "$dir" \
+        "$@" >"$dir/log" 2>&1 3>&- 4>&- &
+    echo $! >"$BATS_FILE_TMPDIR/$name.pid"
+    echo "$dir" >"$BATS_FILE_TMPDIR/$name.dir"
+    until_true [ -S "$dir/s" ]
+}
+
+stop_server() {
+    local dir
+    kill -9 "$(cat "$BATS_FILE_TMPDIR/$1.pid")" 2>/dev/null || true
+    dir=$(cat "$BATS_FILE_TMPDIR/$1.dir")
+    rm -rf "$dir"
+}
+
+server_socket() {
+    echo "$(cat "$BATS_FILE_TMPDIR/$1.dir")/s"
+}
+
+redis() {
+    redis-cli -s "$(server_socket main)" "$@"
+}
+
+# until_true COMMAND...: tries it for ten seconds.
+until_true() {
+    local end=$((SECONDS + 10))
+    until "$@"; do
+        if ((SECONDS > end)); then
+            echo "never came true: $*" >&2
+            return 1
+        fi
+        sleep 0.02
+    done
+}
+
+# A clean environment: nothing of the caller's configures weir.
+use_server() {
+    unset REDIS_URL VALKEY_URL WEIR_CONFIG WEIR_PASSWORD_FILE REDISCLI_AUTH NO_COLOR \
+        FORCE_COLOR CLICOLOR_FORCE WEIR_OUTPUT WEIR_LEASE WEIR_MAX_RETRY WEIR_LOG
+    export HOME=$BATS_TEST_TMPDIR XDG_CONFIG_HOME=$BATS_TEST_TMPDIR/config
+    export XDG_RUNTIME_DIR=$BATS_TEST_TMPDIR XDG_STATE_HOME=$BATS_TEST_TMPDIR/state
+    export WEIR_URL WEIR_NAMESPACE=t$BATS_TEST_NUMBER
+    WEIR_URL=unix://$(server_socket "$1")
+}
+
+# exits STATUS COMMAND...: runs it, checks the exit status; $output has both streams.
+exits() {
+    local want=$1
+    shift
+    run "$@"
+    if [ "$status" -ne "$want" ]; then
+        echo "exit $status instead of $want: $*"
+        echo "$output"
+        return 1
+    fi
+}
+
+# says TEXT: the output of the last run holds it.
+says() {
+    if [[ "$output" != *"$1"* ]]; then
+        echo "does not say: $1"
+        echo "$output"
+        return 1
+    fi
+}
+
+# value JSON-TEXT JQ-EXPRESSION
+value() {
+    jq -rc "$2" <<<"$1"
+}
+
+# A job of queue $1 that is dead; prints its id.
+make_dead() {
+    "$WEIR" enqueue broken payload -q "$1"
+    "$WEIR" work -q "$1" --drain -- sh -c 'echo "it broke" >&2; exit 65' >&2 3>&-
+}
+
+# What a command prints on a terminal.
+on_terminal() {
+    TERM=xterm script -qec "$*" /dev/null
+}
