@@ -417,7 +417,7 @@ const struct cli_cmd cmd_bench = {
     .args = "",
     .summary =
         "measure this server with producers and workers, in a namespace of its own",
-    .examples = "weir bench --jobs 200000 --json",
+    .examples = "  weir bench --jobs 200000 --json\n",
     .needs = CLI_NEEDS_SETTINGS,
     .opts = bench_options,
     .opts_size = sizeof(struct bench_opts),

@@ -1,6 +1,9 @@
 /* weir work: a worker from the command line; its handlers are commands. */
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <weir/worker.h>
 
@@ -30,6 +33,8 @@ static const struct cli_opt work_options[] = {
      "leave promotion and reclaim to others"},
     {"pidfile", 0, CLI_TEXT, offsetof(struct work_opts, pidfile), "FILE",
      "write the process number there"},
+    {"log", 0, CLI_TEXT, offsetof(struct work_opts, log), "FILE",
+     "append messages there instead of standard error"},
     {0},
 };
 
@@ -67,6 +72,8 @@ fill(struct cli *cli, const struct work_opts *o, struct weir_worker_options *w,
         rc = number_of(cli, rows[i].given, rows[i].setting, 0, rows[i].out, err);
     if (rc != WEIR_OK)
         return rc;
+    if (o->grace_ms == 0)
+        w->grace_ms = 1; /* 0 is the default there */
     w->concurrency = (size_t)concurrency;
     w->processes = (size_t)processes;
     w->max_jobs = (size_t)max_jobs;
@@ -92,6 +99,69 @@ add_exec(struct weir_worker *worker, const char *text, struct weir_error *err)
     return weir_worker_exec(worker, type, argv, err);
 }
 
+/* Those of -q, else of the setting, whose names have commas between; *names holds them.
+ * NULL at the end. */
+static const char **
+choose_queues(struct cli *cli, const struct work_opts *o, char **names)
+{
+    const char *setting = cli_setting(cli->settings, CLI_SET_QUEUES);
+    const char **queues = cli_alloc((o->queues.n + 1) * sizeof(*queues));
+    char *rest = NULL, *name;
+    size_t n = 0;
+
+    for (; n < o->queues.n; n++)
+        queues[n] = o->queues.items[n];
+    if (n > 0 || !setting)
+        return queues;
+    *names = cli_strdup(setting);
+    for (name = strtok_r(*names, ", ", &rest); name; name = strtok_r(NULL, ", ", &rest)) {
+        queues = cli_grow(queues, n + 2, sizeof(*queues));
+        queues[n++] = name;
+    }
+    queues[n] = NULL;
+    return queues;
+}
+
+/* The messages go to the end of a file; it may be moved away and the worker restarted. */
+static enum weir_err
+redirect_log(struct cli *cli, const struct work_opts *o, struct weir_error *err)
+{
+    const char *path = o->log ? o->log : cli_setting(cli->settings, CLI_SET_LOG_FILE);
+    int fd;
+
+    if (!path)
+        return WEIR_OK;
+    fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640);
+    if (fd < 0 || dup2(fd, STDERR_FILENO) < 0) {
+        int failed = errno;
+
+        if (fd >= 0)
+            close(fd);
+        return wr_fail(err, WEIR_E_IO, failed, "log file %.200s", path);
+    }
+    close(fd);
+    return WEIR_OK;
+}
+
+/* 0 would silently be the default. */
+static enum weir_err
+check_zeros(const struct work_opts *o, struct weir_error *err)
+{
+    const struct {
+        const char *name;
+        int64_t value;
+    } rows[] = {{"--concurrency", o->concurrency},
+                {"--processes", o->processes},
+                {"--lease", o->lease_ms},
+                {"--max-jobs", o->max_jobs}};
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        if (rows[i].value == 0)
+            return wr_fail(err, WEIR_E_ARG, 0, "%s: more than 0", rows[i].name);
+    }
+    return WEIR_OK;
+}
+
 enum weir_err
 bin_worker_new(struct cli *cli, const struct work_opts *o, const char *url,
                struct weir_worker **out, struct weir_error *err)
@@ -102,11 +172,12 @@ bin_worker_new(struct cli *cli, const struct work_opts *o, const char *url,
         .name_space = cli_setting(cli->settings, CLI_SET_NAMESPACE),
         .password = cli_password(cli->settings),
     };
-    const char **queues = cli_alloc((o->queues.n + 1) * sizeof(*queues));
-    enum weir_err rc = fill(cli, o, &w, err);
+    char *names = NULL;
+    const char **queues = choose_queues(cli, o, &names);
+    enum weir_err rc = check_zeros(o, err);
 
-    for (size_t i = 0; i < o->queues.n; i++)
-        queues[i] = o->queues.items[i];
+    if (rc == WEIR_OK)
+        rc = fill(cli, o, &w, err);
     w.queues = queues;
     *out = NULL;
     if (rc == WEIR_OK)
@@ -116,6 +187,7 @@ bin_worker_new(struct cli *cli, const struct work_opts *o, const char *url,
     if (rc == WEIR_OK && cli->command && cli->command[0])
         rc = weir_worker_exec(*out, "*", (const char *const *)cli->command, err);
     free(queues);
+    free(names);
     if (rc != WEIR_OK) {
         weir_worker_free(*out);
         *out = NULL;
@@ -137,7 +209,9 @@ work(struct cli *cli, const void *opts, char *const *args, struct weir_error *er
     rc = bin_worker_new(cli, o, cli_setting(cli->settings, CLI_SET_URL), &worker, err);
     if (rc != WEIR_OK)
         return rc;
-    rc = weir_worker_run(worker, err);
+    rc = redirect_log(cli, o, err);
+    if (rc == WEIR_OK)
+        rc = weir_worker_run(worker, err);
     weir_worker_free(worker);
     return rc;
 }
@@ -147,7 +221,8 @@ const struct cli_cmd cmd_work = {
     .group = "Work",
     .args = "[-- CMD ARG...]",
     .summary = "run jobs: CMD for every job, payload on stdin, stdout is the result",
-    .examples = "weir work -q mail -- ./send-mail\nweir work --exec 'hash=sha256sum'",
+    .examples = "  weir work -q mail -- ./send-mail\n"
+                "  weir work --exec 'hash=sha256sum'\n",
     .takes_command = true,
     .needs = CLI_NEEDS_SETTINGS,
     .opts = work_options,

@@ -12,7 +12,7 @@ struct work_opts {
     struct cli_list queues, exec;
     int64_t concurrency, processes, grace_ms, lease_ms, max_jobs;
     bool once, drain, no_scheduler;
-    const char *pidfile;
+    const char *pidfile, *log;
 };
 struct weir_worker;
 /* A worker from options and settings, with its exec handlers. Free with
