@@ -843,7 +843,7 @@ check_runs(struct io *io, int64_t now)
 {
     struct wr_runner *r = io->runner;
     int64_t next = now + 60000;
-    bool late = false, again = now >= io->stop_again_ms;
+    bool late = false, waits, again = now >= io->stop_again_ms;
 
     if (again)
         io->stop_again_ms = now + STOP_AGAIN_MS;
@@ -875,10 +875,11 @@ check_runs(struct io *io, int64_t now)
         if (stop != WR_STOP_NONE && io->stop_again_ms < next)
             next = io->stop_again_ms;
     }
+    waits = r->waiting > 0;
     pthread_mutex_unlock(&r->mu);
     if (late)
         release_waiting(io);
-    if (r->waiting > 0 && now + 200 < next)
+    if (waits && now + 200 < next)
         next = now + 200;
     return next;
 }

@@ -54,7 +54,7 @@ pill_once(struct weir_delivery *d, void *context)
     (void)context;
     if (weir_delivery_number(d) == 1) {
         shared->started++;
-        while (shared->started < 2)
+        while (shared->started < 3)
             poll(NULL, 0, 1);
         abort();
     }
@@ -273,9 +273,10 @@ jobs_that_took_their_worker_with_them_run_one_at_a_time_L16(void **state)
     (void)state;
     enqueue(JOB(), "a", "pill");
     enqueue(JOB(), "b", "pill");
-    start_worker();
-    AWAIT(is_state("a", "done") && is_state("b", "done"));
-    assert_int_equal(shared->runs, 2);
+    enqueue(JOB(), "c", "pill");
+    start_worker_with((struct weir_worker_options){.concurrency = 3});
+    AWAIT(is_state("a", "done") && is_state("b", "done") && is_state("c", "done"));
+    assert_int_equal(shared->runs, 3);
     assert_int_equal(shared->most_inside, 1);
 }
 
@@ -349,8 +350,10 @@ weir_worker_stop_gives_running_jobs_their_grace_also_when_called_twice(void **st
     (void)state;
     enqueue(JOB(), "j", "patient");
     AWAIT(shared->started == 1);
-    kill(pid, SIGUSR1);
-    poll(NULL, 0, 300); /* time in which a hurry would stop it */
+    for (int i = 0; i < 3; i++) {
+        kill(pid, SIGUSR1);
+        poll(NULL, 0, 150); /* time in which a hurry would stop it */
+    }
     assert_true(is_state("j", "processing"));
     shared->release = 1;
     assert_int_equal(end_worker(pid, 0), 0);
