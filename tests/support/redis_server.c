@@ -23,6 +23,8 @@
 struct redis_server {
     char dir[64], socket[96], url[128];
     const char *argv[WORDS_MAX];
+    char *extra[WORDS_MAX]; /* copies, for a restart */
+    size_t extra_n;
     pid_t pid;
     struct wr_conn *conn;
     struct redis_server *next;
@@ -133,7 +135,7 @@ redis_server_start(const char *const *extra)
     base[6] = s->dir;
     memcpy(s->argv, base, sizeof(base));
     for (; extra && *extra && n + 1 < WORDS_MAX; extra++)
-        s->argv[n++] = *extra;
+        s->argv[n++] = s->extra[s->extra_n++] = strdup(*extra);
     if (!servers) {
         stop_all(); /* notes whose servers these are */
         atexit(stop_all);
@@ -173,6 +175,8 @@ redis_server_stop(struct redis_server *s)
         continue;
     if (*link)
         *link = s->next;
+    while (s->extra_n > 0)
+        free(s->extra[--s->extra_n]);
     free(s);
 }
 

@@ -10,8 +10,8 @@
 struct redis_server;
 struct wr_conn;
 
-/* extra: more words for its command line, NULL at the end; may be NULL. Ends the test
- * program when no server can be had. */
+/* extra: more words for its command line, NULL at the end, copied; may be NULL. Ends the
+ * test program when no server can be had. */
 struct redis_server *redis_server_start(const char *const *extra);
 void redis_server_stop(struct redis_server *server);
 void redis_server_kill(struct redis_server *server);    /* SIGKILL, waited for */
