@@ -1,5 +1,6 @@
 --- registry: the names of all queues.
 --
+-- @flags no-writes
 -- @key queues SET the names of all queues
 -- @returns OK the names
 -- @cost O(queues)

@@ -1,5 +1,6 @@
 --- roster: the workers and when they last beat.
 --
+-- @flags no-writes
 -- @key workers ZSET worker -> time of its last beat, ms
 -- @arg now the test clock, ms; empty: the server's
 -- @arg limit at most so many, the newest first

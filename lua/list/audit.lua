@@ -1,5 +1,6 @@
 --- audit: all sizes and counters of a queue, in one read: exact on a live queue.
 --
+-- @flags no-writes
 -- @key ready LIST ids that wait, taken from the right
 -- @key tombs HASH ids cancelled while they stand in ready
 -- @key processing ZSET id -> end of its lease, ms

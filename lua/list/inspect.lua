@@ -1,5 +1,6 @@
 --- inspect: all that is known of one job.
 --
+-- @flags no-writes
 -- @key ready LIST ids that wait, taken from the right
 -- @key tombs HASH ids cancelled while they stand in ready
 -- @key processing ZSET id -> end of its lease, ms

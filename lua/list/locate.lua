@@ -1,5 +1,6 @@
 --- locate: in which structures these ids are, for audit --deep.
 --
+-- @flags no-writes
 -- @key ready LIST ids that wait, taken from the right
 -- @key tombs HASH ids cancelled while they stand in ready
 -- @key processing ZSET id -> end of its lease, ms

@@ -1,5 +1,6 @@
 --- walk: a slice of one structure's ids, for audit --deep.
 --
+-- @flags no-writes
 -- @key ready LIST ids that wait, taken from the right
 -- @key tombs HASH ids cancelled while they stand in ready
 -- @key processing ZSET id -> end of its lease, ms
