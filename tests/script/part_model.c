@@ -407,6 +407,19 @@ settle(struct model *m, struct arrivals *a)
         wake_worker(m);
 }
 
+/* A key that is still in the name of a job that comes in anew, from an earlier life of its
+ * id, holds nobody off. Takes that name away; the caller puts it back. */
+static struct model_job *
+forget_newcomer_key(struct model *m, const struct arrivals *a, int key)
+{
+    struct model_job *h = key >= 0 ? m->keys[key].holder : NULL;
+
+    if (!h || (!is_in(a->ready, a->ready_n, h) && !is_in(a->delayed, a->delayed_n, h)))
+        return NULL;
+    m->keys[key].holder = NULL;
+    return h;
+}
+
 static void
 admit_items(struct model *m, const struct model_item *items, size_t n, bool schedule,
             struct wr_buf *out, char notes[128])
@@ -422,8 +435,11 @@ admit_items(struct model *m, const struct model_item *items, size_t n, bool sche
         int key = it->options.key;
         const char *word;
         char detail[32];
+        struct model_job *stale = forget_newcomer_key(m, &a, key);
         bool no = is_refused(m, it, &word, detail, is_new);
 
+        if (stale)
+            m->keys[key].holder = stale;
         if (!no && key >= 0 && a.keys[key] && a.keys[key] != it->job) {
             no = true;
             word = "UNIQUE";
