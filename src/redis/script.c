@@ -99,7 +99,7 @@ enum weir_err
 wr_script_recv(struct wr_conn *conn, const struct wr_script *script, int64_t deadline_ms,
                struct wr_reply **out, unsigned *status, struct weir_error *err)
 {
-    bool missing;
+    bool missing = false;
     enum weir_err rc = receive(conn, script, deadline_ms, out, status, &missing, err);
 
     if (rc == WEIR_OK && missing)
@@ -114,7 +114,7 @@ wr_script_run(struct wr_conn *conn, const struct wr_script *script,
 {
     *out = NULL;
     for (int i = 0; i < TRIES; i++) {
-        bool missing;
+        bool missing = false;
         enum weir_err rc = wr_script_send(conn, script, argv, argc, deadline_ms, err);
 
         if (rc == WEIR_OK)
