@@ -22,6 +22,7 @@ static const struct {
     {"expires",        offsetof(struct wr_record, expires_ms),     0},
 };
 /* clang-format on */
+#define TIME_LEN 24 /* what the script adds: a blank and the time of the enqueue */
 #define NUMBERS (sizeof(numbers) / sizeof(numbers[0]))
 
 static int64_t *
@@ -32,12 +33,13 @@ number_field(struct wr_record *r, size_t i)
 
 /* ---- reading ---- */
 
-/* The next word of *line, up to a blank; false at the end. */
+/* The next word of *line, up to a blank; false at the end, or if there is none. */
 static bool
 next_word(struct wr_span *line, struct wr_span *word)
 {
     const char *p = line->ptr, *blank;
 
+    *word = (struct wr_span){"", 0};
     if (line->len == 0)
         return false;
     blank = memchr(p, ' ', line->len);
@@ -46,6 +48,17 @@ next_word(struct wr_span *line, struct wr_span *word)
     line->ptr = p + word->len + (blank ? 1 : 0);
     line->len -= word->len + (blank ? 1 : 0);
     return word->len > 0;
+}
+
+/* The same, however many blanks stand before it. */
+static bool
+next_option(struct wr_span *line, struct wr_span *word)
+{
+    while (line->len > 0 && *(const char *)line->ptr == ' ') {
+        line->ptr = (const char *)line->ptr + 1;
+        line->len--;
+    }
+    return next_word(line, word);
 }
 
 static bool
@@ -57,10 +70,11 @@ read_int(struct wr_span word, int64_t *out)
         return false;
     memcpy(text, word.ptr, word.len);
     text[word.len] = '\0';
-    return wr_text_int(text, 0, INT64_MAX, out);
+    /* Digits alone, as the scripts read them: no sign, no NUL inside. */
+    return strspn(text, "0123456789") == word.len && wr_text_int(text, 0, INT64_MAX, out);
 }
 
-/* Where decoded words go: room for the whole header is made once, so spans stay valid. */
+/* The word as it was before it was encoded. read_front() made the room. */
 static bool
 decode_word(struct wr_record *r, struct wr_span word, struct wr_span *out)
 {
@@ -79,14 +93,40 @@ has_prefix(struct wr_span word, const char *prefix)
     return word.len >= strlen(prefix) && memcmp(word.ptr, prefix, strlen(prefix)) == 0;
 }
 
+/* The stretch of the header from the first meta to the last. */
 static void
 add_meta(struct wr_record *r, struct wr_span word)
 {
     if (r->meta.len == 0)
         r->meta = word;
-    else /* words of one line: the stretch from the first to this one */
+    else
         r->meta.len = (size_t)((const char *)word.ptr + word.len -
                                (const char *)r->meta.ptr);
+}
+
+/* Another writer may have mixed metas and options. What stands between the metas must
+ * not be taken for one, nor be written twice, so then they are gathered in `text`. */
+static bool
+only_meta(struct wr_record *r)
+{
+    struct wr_span line = r->meta, word;
+    size_t at = r->text.len;
+    bool mixed = false;
+
+    while (next_option(&line, &word))
+        mixed = mixed || !has_prefix(word, "meta.");
+    if (!mixed)
+        return true;
+    line = r->meta;
+    while (next_option(&line, &word)) {
+        if (!has_prefix(word, "meta."))
+            continue;
+        if (r->text.len > at)
+            wr_buf_add(&r->text, " ", 1);
+        wr_buf_add(&r->text, word.ptr, word.len);
+    }
+    r->meta = (struct wr_span){r->text.ptr + at, r->text.len - at};
+    return !r->text.failed;
 }
 
 static bool
@@ -116,12 +156,41 @@ read_option(struct wr_record *r, struct wr_span word)
     return true;
 }
 
+/* Format version, type, time; *line is moved on to the options. */
+static bool
+read_front(struct wr_record *r, struct wr_span *line, int *version)
+{
+    struct wr_span word;
+    int64_t number;
+
+    if (!next_word(line, &word) || !read_int(word, &number) || number > 1000000)
+        return false;
+    *version = (int)number;
+    /* Room for every decoded word and for the metas: spans into it stay valid. */
+    return *version == WR_FORMAT_VERSION && wr_buf_room(&r->text, 2 * line->len + 8) &&
+           next_word(line, &word) && decode_word(r, word, &r->type) &&
+           next_word(line, &word) && read_int(word, &r->enqueued_at_ms);
+}
+
+static bool
+read_header(struct wr_record *r, struct wr_span line, int *version)
+{
+    struct wr_span word;
+
+    if (!read_front(r, &line, version))
+        return false;
+    while (next_option(&line, &word)) {
+        if (!read_option(r, word))
+            return false;
+    }
+    return only_meta(r);
+}
+
 bool
 wr_record_read(struct wr_span record, struct wr_record *out, int *version)
 {
-    const char *newline = memchr(record.ptr, '\n', record.len);
-    struct wr_span line, word;
-    int64_t number;
+    const char *newline = record.len > 0 ? memchr(record.ptr, '\n', record.len) : NULL;
+    struct wr_span line;
 
     *version = -1;
     *out = (struct wr_record){0};
@@ -131,19 +200,11 @@ wr_record_read(struct wr_span record, struct wr_record *out, int *version)
         return false;
     line = (struct wr_span){record.ptr, (size_t)(newline - (const char *)record.ptr)};
     out->payload = (struct wr_span){newline + 1, record.len - line.len - 1};
-    if (!next_word(&line, &word) || !read_int(word, &number) || number > 1000000)
-        return false;
-    *version = (int)number;
-    if (*version != WR_FORMAT_VERSION || !wr_buf_room(&out->text, line.len + 8))
-        return false;
-    if (!next_word(&line, &word) || !decode_word(out, word, &out->type) ||
-        !next_word(&line, &word) || !read_int(word, &out->enqueued_at_ms))
-        return false;
-    while (next_word(&line, &word)) {
-        if (!read_option(out, word))
-            return false;
-    }
-    return true;
+    if (read_header(out, line, version))
+        return true;
+    wr_record_fini(out);
+    *out = (struct wr_record){.payload = out->payload};
+    return false;
 }
 
 void
@@ -162,7 +223,7 @@ wr_record_meta(const struct wr_record *r, const char *name, struct wr_buf *out)
     wr_buf_add_str(&wanted, "meta.");
     wr_text_word_encode(&wanted, wr_span_str(name));
     wr_buf_add_str(&wanted, "=");
-    while (!found && next_word(&line, &word)) {
+    while (!found && next_option(&line, &word)) {
         if (!wanted.failed && has_prefix(word, wanted.ptr))
             found = wr_text_word_decode(
                 out, (struct wr_span){(const char *)word.ptr + wanted.len,
@@ -183,26 +244,38 @@ add_word(struct wr_buf *out, const char *name, struct wr_span value)
     wr_text_word_encode(out, value);
 }
 
+static bool
+add_numbers(struct wr_buf *out, struct wr_record r)
+{
+    for (size_t i = 0; i < NUMBERS; i++) {
+        int64_t value = *number_field(&r, i);
+
+        if (value < 0)
+            return false; /* no reader would take it */
+        if (value != numbers[i].otherwise)
+            wr_buf_addf(out, " %s=%lld", numbers[i].name, (long long)value);
+    }
+    return true;
+}
+
 bool
 wr_record_write(const struct wr_record *r, struct wr_buf *head, struct wr_buf *tail)
 {
-    struct wr_record copy = *r;
+    size_t before = head->len + tail->len;
 
+    if (r->type.len == 0)
+        return false;
     wr_buf_addf(head, "%d ", WR_FORMAT_VERSION);
     wr_text_word_encode(head, r->type);
-    for (size_t i = 0; i < NUMBERS; i++) {
-        int64_t value = *number_field(&copy, i);
-
-        if (value != numbers[i].otherwise)
-            wr_buf_addf(tail, " %s=%lld", numbers[i].name, (long long)value);
-    }
+    if (!add_numbers(tail, *r))
+        return false;
     add_word(tail, "backoff", r->backoff);
     add_word(tail, "unique", r->unique);
     if (r->meta.len > 0) {
         wr_buf_add_str(tail, " ");
         wr_buf_add(tail, r->meta.ptr, r->meta.len);
     }
-    if (head->len + tail->len + 24 > WR_HEADER_MAX)
+    if (head->len + tail->len - before + TIME_LEN > WR_HEADER_MAX)
         return false;
     wr_buf_add_str(tail, "\n");
     wr_buf_add(tail, r->payload.ptr, r->payload.len);
@@ -214,18 +287,20 @@ wr_record_write(const struct wr_record *r, struct wr_buf *head, struct wr_buf *t
 bool
 wr_job_state_read(struct wr_span text, struct wr_job_state *out)
 {
-    const char *bar = memchr(text.ptr, '|', text.len);
+    const char *bar = text.len > 0 ? memchr(text.ptr, '|', text.len) : NULL;
     struct wr_span line = {text.ptr, bar ? (size_t)(bar - (const char *)text.ptr) : 0};
     int64_t *rest[] = {&out->keep_ms,       &out->deliveries,    &out->attempts,
                        &out->lost,          &out->interrupted,   &out->snoozes,
                        &out->started_at_ms, &out->max_deliveries};
     struct wr_span token, worker, flag, unique, word;
+    int64_t number;
 
     *out = (struct wr_job_state){0};
     if (!bar || !next_word(&line, &token) || !next_word(&line, &worker) ||
         !next_word(&line, &flag) || !next_word(&line, &unique))
         return false;
-    if (token.len >= sizeof(out->token) || worker.len >= sizeof(out->worker))
+    if (!read_int(token, &number) || token.len >= sizeof(out->token) ||
+        worker.len >= sizeof(out->worker))
         return false;
     memcpy(out->token, token.ptr, token.len);
     memcpy(out->worker, worker.ptr, worker.len);
@@ -234,6 +309,8 @@ wr_job_state_read(struct wr_span text, struct wr_job_state *out)
         if (!next_word(&line, &word) || !read_int(word, rest[i]))
             return false;
     }
+    if (line.len > 0)
+        return false;
     out->progress = (struct wr_span){
         bar + 1, text.len - (size_t)(bar + 1 - (const char *)text.ptr)};
     return true;

@@ -42,7 +42,7 @@ struct wr_record {
 };
 
 /* False when the record cannot be read; *version is then the number it begins with,
- * or -1. The record must live as long as *out. */
+ * or -1, and *out has the payload alone, if any. The record must live as long as *out. */
 bool wr_record_read(struct wr_span record, struct wr_record *out, int *version);
 /* Appends the value of a meta field to out; false if the job has none of this name. */
 bool wr_record_meta(const struct wr_record *record, const char *name, struct wr_buf *out);
@@ -50,7 +50,8 @@ void wr_record_fini(struct wr_record *record);
 
 /* The two parts that enqueue sends: head "1 mail", tail " opts\npayload". The fields of
  * `r` that are used: type, all options, unique, backoff, payload; meta must be encoded
- * already. False if the header would be longer than WR_HEADER_MAX or memory ran out. */
+ * already. False if the header would be longer than WR_HEADER_MAX, there is no type, a
+ * number is negative, or memory ran out. The same job gives the same bytes. */
 bool wr_record_write(const struct wr_record *r, struct wr_buf *head, struct wr_buf *tail);
 
 /* What of a job changes: the value in the `state` hash. */

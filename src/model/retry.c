@@ -57,8 +57,8 @@ wr_backoff_parse(const char *spec, struct wr_backoff *out)
         out->base_ms = out->steps_ms[0];
         if (kinds[i].max == 2 && out->steps == 2)
             out->cap_ms = out->steps_ms[1];
-        else if (out->kind != WR_BACKOFF_EXP && out->kind != WR_BACKOFF_LINEAR)
-            out->cap_ms = WR_TIME_MAX_MS;
+        else if (out->cap_ms < out->base_ms) /* "exp:2h" means two hours at least */
+            out->cap_ms = out->base_ms;
         return true;
     }
     return false;
