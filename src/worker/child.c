@@ -21,7 +21,7 @@ leave(struct wr_slots *page, enum wr_child_exit how)
     if (how == WR_CHILD_DONE || how == WR_CHILD_STARTUP)
         fflush(NULL); /* else a handler that hangs may hold the lock of a FILE */
     atomic_store(&page->ended, 1 + (int)how);
-    _exit(how);
+    _exit((int)how);
 }
 
 static _Noreturn void

@@ -163,8 +163,7 @@ enqueue(struct weir_job job, const char *id, const char *type)
         fail_msg("enqueue: %s", err.text);
 }
 
-#define JOB(...) \
-    ((struct weir_job){WEIR_JOB_INIT, .keep_result_ms = 600000, ##__VA_ARGS__})
+#define JOB(...) ((struct weir_job){WEIR_JOB_INIT, .keep_result_ms = 600000, __VA_ARGS__})
 
 static struct weir_job_numbers
 numbers(const char *id)

@@ -170,8 +170,7 @@ start_worker(void)
     return start_worker_with((struct weir_worker_options){0});
 }
 
-#define JOB(...) \
-    ((struct weir_job){WEIR_JOB_INIT, .keep_result_ms = 600000, ##__VA_ARGS__})
+#define JOB(...) ((struct weir_job){WEIR_JOB_INIT, .keep_result_ms = 600000, __VA_ARGS__})
 
 static void
 enqueue(struct weir_job job, const char *id, const char *type)
