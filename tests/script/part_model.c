@@ -407,8 +407,8 @@ settle(struct model *m, struct arrivals *a)
         wake_worker(m);
 }
 
-/* A key that is still in the name of a job that comes in anew, from an earlier life of its
- * id, holds nobody off. Takes that name away; the caller puts it back. */
+/* A key that is still in the name of a job that comes in anew, from an earlier life of
+ * its id, holds nobody off. Takes that name away; the caller puts it back. */
 static struct model_job *
 forget_newcomer_key(struct model *m, const struct arrivals *a, int key)
 {
