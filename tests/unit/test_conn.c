@@ -106,6 +106,20 @@ a_server_that_refuses_and_closes_keeps_its_reason(void **state)
 }
 
 static void
+a_reason_is_read_also_when_the_greeting_met_a_closed_socket(void **state)
+{
+    static const struct fake_step full[] = {
+        SEND("-ERR max number of clients reached\r\n"), CLOSE, END};
+    static char name[4 << 20]; /* more than fits into the pipe: the rest must fail */
+    struct weir_error err;
+
+    (void)state;
+    memset(name, 'x', sizeof(name) - 1);
+    assert_int_equal(open_as(full, "", "", 0, name, &err), WEIR_E_LOADING);
+    assert_non_null(strstr(err.text, "maxclients"));
+}
+
+static void
 what_is_no_redis_is_called_so(void **state)
 {
     static const struct fake_step http[] = {
@@ -317,6 +331,34 @@ a_command_that_fills_the_pipe_of_a_silent_server_ends_as_unknown(void **state)
 }
 
 static void
+two_full_pipes_do_not_lock_each_other(void **state)
+{
+    /* The fake reads the second command only when its reply to the first is gone. */
+    static char bytes[8 << 20], reply_text[(8 << 20) + 32];
+    const struct fake_step steps[] = {GREETING,    EXPECT("A"),    SEND(reply_text),
+                                      EXPECT("*"), SEND(":2\r\n"), END};
+    struct wr_span a = wr_span_str("A"), argv[] = {wr_span_str("SET"), {bytes, 8 << 20}};
+    struct wr_conn *conn;
+    struct wr_reply *reply;
+    int n = snprintf(reply_text, 32, "$%d\r\n", 8 << 20);
+
+    (void)state;
+    memset(reply_text + n, 'x', 8 << 20);
+    memcpy(reply_text + n + (8 << 20), "\r\n", 3);
+    conn = must_open(steps);
+    assert_int_equal(wr_conn_send(conn, &a, 1, in_ms(8000), NULL), WEIR_OK);
+    assert_int_equal(wr_conn_send(conn, argv, 2, in_ms(8000), NULL), WEIR_OK);
+    assert_int_equal(wr_conn_recv(conn, in_ms(8000), &reply, NULL), WEIR_OK);
+    assert_int_equal(wr_reply_span(reply).len, 8 << 20);
+    wr_reply_free(reply);
+    assert_int_equal(wr_conn_recv(conn, in_ms(8000), &reply, NULL), WEIR_OK);
+    assert_int_equal(wr_reply_int(reply), 2);
+    wr_reply_free(reply);
+    wr_conn_close(conn);
+    assert_true(fake_redis_stop(fake));
+}
+
+static void
 an_error_reply_does_not_break_the_connection(void **state)
 {
     static const struct fake_step steps[] = {
@@ -364,6 +406,7 @@ main(void)
         cmocka_unit_test(n15_a_user_without_password_is_not_the_default_user),
         cmocka_unit_test(a_refused_greeting_tells_why),
         cmocka_unit_test(a_server_that_refuses_and_closes_keeps_its_reason),
+        cmocka_unit_test(a_reason_is_read_also_when_the_greeting_met_a_closed_socket),
         cmocka_unit_test(what_is_no_redis_is_called_so),
         cmocka_unit_test(a_server_that_takes_but_never_answers_is_no_connection),
         cmocka_unit_test(nobody_at_the_address_is_said_with_the_address),
@@ -375,6 +418,7 @@ main(void)
         cmocka_unit_test(n02_a_silent_server_is_left_at_the_deadline),
         cmocka_unit_test(
             a_command_that_fills_the_pipe_of_a_silent_server_ends_as_unknown),
+        cmocka_unit_test(two_full_pipes_do_not_lock_each_other),
         cmocka_unit_test(an_error_reply_does_not_break_the_connection),
         cmocka_unit_test(a_hostile_reply_breaks_the_connection_only),
     };
