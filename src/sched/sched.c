@@ -14,23 +14,36 @@
 #include "base/log.h"
 #include "redis/backoff.h"
 #include "redis/conn.h"
+#include "sched/quiet.h"
 
 #define LEASE_DEFAULT_MS 15000
 #define LEASE_MAX_MS 600000
 #define LEAD_MS 1000     /* between two renewals, or two looks at the lock */
-#define STALE_LOOKS 3    /* a lock that stood still so often is taken over */
-#define REGISTRY_MS 1000 /* between two looks for new queues */
+#define STALE_PERIODS 3  /* a lock that stood still so long is taken over */
+#define REGISTRY_MS 2000 /* between two looks for new queues */
 #define PROMOTE_IDLE_MS 5000
-#define RECLAIM_BUSY_MS 500 /* while something runs: lease + 1 s is promised */
-#define RECLAIM_IDLE_MS 1000
+#define RECLAIM_BUSY_MS 500  /* while something runs: lease + 1 s is promised */
+#define RECLAIM_IDLE_MS 2000 /* what starts now has a lease of a second at least */
 #define TIDY_MS 10000
 #define SWEEP_IDLE_MS 3600000
+#define FAULT_MS 5000 /* before a queue that is broken is tried again */
 #define BATCH_FIRST 100
 #define BATCH_MAX 1000
 #define BLOCK_S "5"
 #define BLOCK_MS 5000
 #define BLOCK_SLACK_MS 2000
+#define CONNECT_MS 2000
 #define AWAY_MAX_MS 1000
+
+enum step {
+    LEAD,
+    PROMOTE,
+    RECLAIM,
+    FORGET,
+    SWEEP,
+    STEPS
+};
+static const char *const step_names[] = {"lead", "promote", "reclaim", "forget", "sweep"};
 
 /* What is known of one queue. All times are monotonic, in us. */
 struct watch {
@@ -38,13 +51,11 @@ struct watch {
     struct wr_queue *queue;
     bool leads;
     char seen[128]; /* the lock's value at the last look, while another leads */
-    int stale_looks;
-    int64_t lead_at, promote_at, reclaim_at, forget_at, sweep_at;
+    int still;      /* periods for which it has not changed */
+    int64_t at[STEPS];
+    bool broken[STEPS]; /* said once, until it works again */
     size_t batch;
-
-    int64_t reclaimed_us; /* the last good call; 0: none */
-    int64_t server_ms;    /* the server's time then */
-    int64_t quiet_until;
+    struct wr_quiet quiet;
     struct wr_sweep sweep;
 };
 
@@ -55,13 +66,20 @@ struct wr_sched {
     char me[100];
     struct watch *watches;
     int64_t registry_at;
+    bool registry_broken; /* said once */
 
     struct wr_conn *conn; /* blocks on the due markers of what this one leads */
     bool posted;
+    bool stale; /* it leads more queues than conn waits for */
     int64_t posted_us, connect_at;
-    unsigned failures;
+    size_t turn; /* which queue comes first in the next wait */
+    unsigned conn_failures;
+    char run_id[64]; /* of the server that conn reached last */
+
     int timer;
-    bool away; /* Redis does not answer: said once */
+    bool away; /* the server does not answer, or not now: said once */
+    unsigned failures;
+    int64_t retry_at;
 };
 
 static int64_t
@@ -108,20 +126,60 @@ wr_sched_free(struct wr_sched *s)
     free(s);
 }
 
-/* True if the call went well. Says once that Redis is away, and once that it is back. */
+/* ---- failures ---- */
+
+/* Not one queue's fault: the server, or the way to it. */
 static bool
-went_well(struct wr_sched *s, enum weir_err rc, const struct weir_error *err)
+is_outage(enum weir_err rc)
 {
-    if (rc == WEIR_OK || rc == WEIR_E_NO_QUEUE) {
-        if (s->away)
-            wr_log_warn("scheduler: Redis is back");
-        s->away = false;
-        s->failures = 0;
-        return rc == WEIR_OK;
-    }
+    enum weir_err_kind kind = weir_err_kind_of(rc);
+
+    return kind == WEIR_KIND_BUSY || kind == WEIR_KIND_UNKNOWN || rc == WEIR_E_READONLY ||
+           rc == WEIR_E_SERVER;
+}
+
+static void
+go_away(struct wr_sched *s, const struct weir_error *err)
+{
     if (!s->away)
         wr_log_warn("scheduler: %s", err->text);
     s->away = true;
+    s->retry_at = wr_clock_us() + ms(wr_backoff_ms(s->failures++, AWAY_MAX_MS));
+    for (struct watch *w = s->watches; w; w = w->next) {
+        wr_quiet_lost(&w->quiet);
+        w->still = 0; /* the leader could not renew either */
+    }
+}
+
+static void
+come_back(struct wr_sched *s)
+{
+    if (s->away)
+        wr_log_warn("scheduler: Redis is back");
+    s->away = false;
+    s->failures = 0;
+}
+
+/* True if the call went well. Else it has been told, and when to try again is set. */
+static bool
+went_well(struct wr_sched *s, struct watch *w, enum step step, enum weir_err rc,
+          const struct weir_error *err)
+{
+    if (is_outage(rc)) {
+        go_away(s, err); /* w->at is over: it comes first after the wait */
+        return false;
+    }
+    come_back(s);
+    if (rc == WEIR_OK) {
+        w->broken[step] = false;
+        return true;
+    }
+    w->at[step] = wr_clock_us() + ms(FAULT_MS);
+    if (rc != WEIR_E_NO_QUEUE && !w->broken[step]) { /* one without jobs is nothing bad */
+        wr_log_error("scheduler: %s of queue %s: %s", step_names[step],
+                     wr_queue_name(w->queue), err->text);
+        w->broken[step] = true;
+    }
     return false;
 }
 
@@ -165,7 +223,15 @@ look_for_queues(struct wr_sched *s, int64_t now)
         return;
     }
     rc = wr_store_registry(s->store, &reply, &err);
-    if (!went_well(s, rc, &err))
+    if (is_outage(rc)) {
+        go_away(s, &err);
+        return;
+    }
+    come_back(s);
+    if (rc != WEIR_OK && !s->registry_broken)
+        wr_log_error("scheduler: looking for queues: %s", err.text);
+    s->registry_broken = rc != WEIR_OK;
+    if (rc != WEIR_OK)
         return;
     for (size_t i = 1; i < wr_reply_len(reply); i++) {
         struct wr_span name = wr_reply_span(wr_reply_at(reply, i));
@@ -186,33 +252,34 @@ begin_to_lead(struct wr_sched *s, struct watch *w, int64_t now)
 {
     wr_log_info("scheduler: leads queue %s", wr_queue_name(w->queue));
     w->leads = true;
-    w->stale_looks = 0;
-    w->promote_at = w->reclaim_at = w->forget_at = w->sweep_at = now;
-    w->reclaimed_us = 0; /* a new reclaimer waits one lease */
-    w->quiet_until = 0;
-    (void)s;
+    w->still = 0;
+    for (int step = PROMOTE; step < STEPS; step++)
+        w->at[step] = now;
+    s->stale = s->posted;
 }
 
 static void
-step_lead(struct wr_sched *s, struct watch *w, int64_t now)
+step_lead(struct wr_sched *s, struct watch *w)
 {
-    const char *take = !w->leads && w->stale_looks >= STALE_LOOKS ? w->seen : "";
+    int64_t began = wr_clock_us(), server_ms;
+    /* This call ends one more period: if nothing moved in it either, take over. */
+    const char *take = !w->leads && w->still + 1 >= STALE_PERIODS ? w->seen : "";
     struct weir_error err = {0};
     char value[128];
     bool leads;
     enum weir_err rc = wr_store_lead(s->store, w->queue, s->me, take, &leads, value,
-                                     &err);
+                                     &server_ms, &err);
 
-    w->lead_at = now + ms(LEAD_MS);
-    if (!went_well(s, rc, &err))
+    if (!went_well(s, w, LEAD, rc, &err))
         return;
-    if (leads) {
-        if (!w->leads)
-            begin_to_lead(s, w, now);
+    wr_quiet_contact(&w->quiet, began, wr_clock_us(), server_ms, s->lease_ms);
+    w->at[LEAD] = began + ms(LEAD_MS);
+    if (leads && !w->leads)
+        begin_to_lead(s, w, began);
+    if (leads)
         return;
-    }
     w->leads = false;
-    w->stale_looks = strcmp(value, w->seen) == 0 ? w->stale_looks + 1 : 0;
+    w->still = strcmp(value, w->seen) == 0 ? w->still + 1 : 0;
     snprintf(w->seen, sizeof(w->seen), "%s", value);
 }
 
@@ -226,19 +293,16 @@ step_promote(struct wr_sched *s, struct watch *w)
     enum weir_err rc = wr_store_promote(s->store, w->queue, w->batch, &m, &err);
     int64_t now = wr_clock_us(); /* after the call: the script's time is in between */
 
-    w->promote_at = now + ms(PROMOTE_IDLE_MS);
-    if (!went_well(s, rc, &err)) {
-        if (rc != WEIR_E_NO_QUEUE)
-            w->promote_at = now + ms(200);
+    if (!went_well(s, w, PROMOTE, rc, &err))
         return;
-    }
+    w->at[PROMOTE] = now + ms(PROMOTE_IDLE_MS);
     if (m.more) {
         w->batch = w->batch * 2 < BATCH_MAX ? w->batch * 2 : BATCH_MAX;
-        w->promote_at = now;
+        w->at[PROMOTE] = now;
     } else {
         w->batch = BATCH_FIRST;
         if (m.next_us >= 0 && m.next_us < ms(PROMOTE_IDLE_MS))
-            w->promote_at = now + m.next_us;
+            w->at[PROMOTE] = now + m.next_us;
     }
 }
 
@@ -252,129 +316,206 @@ say_reclaimed(const struct watch *w, const struct wr_moved *m)
             (long long)m->delayed, (long long)m->dead);
 }
 
-/*
- * An outage, a pause of ours or a step of the server's clock must charge nobody: then the
- * script answers QUIET, and nothing is taken back for one lease, in which workers that
- * live renew.
- */
-static void
-step_reclaim(struct wr_sched *s, struct watch *w, int64_t now)
+/* The next call comes when the next lease ends, when the quiet period does, and in any
+ * case before the gap is so long that it would begin a new one. */
+static int64_t
+reclaim_wait(const struct wr_sched *s, const struct watch *w, const struct wr_moved *m)
 {
+    int64_t wait = ms(RECLAIM_IDLE_MS), now = wr_clock_us();
+
+    if (m->more)
+        return 0;
+    if (m->next_ms >= 0)
+        wait = ms(m->next_ms < RECLAIM_BUSY_MS ? m->next_ms + 1 : RECLAIM_BUSY_MS);
+    if (wr_quiet_holds(&w->quiet, now) && wait > w->quiet.until_us - now)
+        wait = w->quiet.until_us - now;
+    return wait < ms(s->lease_ms) / 4 ? wait : ms(s->lease_ms) / 4;
+}
+
+static void
+step_reclaim(struct wr_sched *s, struct watch *w)
+{
+    int64_t began = wr_clock_us();
     struct wr_reclaim how = {
         .lease_ms = s->lease_ms,
         .lease_max_ms = LEASE_MAX_MS,
-        .gap_ms = w->reclaimed_us == 0 ? -1 : (now - w->reclaimed_us) / 1000,
-        .last_ms = w->server_ms,
-        .quiet = now < w->quiet_until,
+        .gap_ms = wr_quiet_gap_ms(&w->quiet, began),
+        .last_ms = w->quiet.server_ms,
+        .quiet = wr_quiet_holds(&w->quiet, began),
         .limit = BATCH_FIRST,
     };
     struct weir_error err = {0};
     struct wr_moved m;
     enum weir_err rc = wr_store_reclaim(s->store, w->queue, &how, &m, &err);
-    int64_t wait = RECLAIM_IDLE_MS;
 
-    w->reclaim_at = now + ms(RECLAIM_BUSY_MS);
-    if (!went_well(s, rc, &err)) {
-        w->reclaimed_us = 0;
+    if (!went_well(s, w, RECLAIM, rc, &err)) {
+        if (rc == WEIR_E_NO_QUEUE)
+            w->at[RECLAIM] = began + ms(RECLAIM_IDLE_MS);
         return;
     }
-    w->reclaimed_us = now;
-    w->server_ms = m.server_ms;
-    if (m.quiet && !how.quiet)
-        w->quiet_until = now + ms(s->lease_ms);
+    wr_quiet_contact(&w->quiet, began, wr_clock_us(), m.server_ms, s->lease_ms);
     say_reclaimed(w, &m);
-    if (m.next_ms >= 0)
-        wait = m.next_ms + 1 < RECLAIM_BUSY_MS ? m.next_ms + 1 : RECLAIM_BUSY_MS;
-    if (wait > s->lease_ms / 4)
-        wait = s->lease_ms / 4;
-    w->reclaim_at = now + ms(m.more ? 0 : wait);
+    w->at[RECLAIM] = began + reclaim_wait(s, w, &m);
 }
 
 static void
-step_forget(struct wr_sched *s, struct watch *w, int64_t now)
+step_forget(struct wr_sched *s, struct watch *w)
 {
     struct weir_error err = {0};
     struct wr_moved m;
     enum weir_err rc = wr_store_forget(s->store, w->queue, BATCH_FIRST, &m, &err);
+    int64_t wait = TIDY_MS;
 
-    w->forget_at = now + ms(TIDY_MS);
-    if (!went_well(s, rc, &err))
+    if (!went_well(s, w, FORGET, rc, &err))
         return;
     if (m.more)
-        w->forget_at = now;
+        wait = 0;
     else if (m.next_ms >= 0 && m.next_ms < TIDY_MS)
-        w->forget_at = now + ms(m.next_ms + 1);
+        wait = m.next_ms + 1;
+    w->at[FORGET] = wr_clock_us() + ms(wait);
 }
 
 static void
-step_sweep(struct wr_sched *s, struct watch *w, int64_t now)
+step_sweep(struct wr_sched *s, struct watch *w)
 {
     struct weir_error err = {0};
+    enum weir_err rc = wr_store_sweep(s->store, w->queue, SWEEP_IDLE_MS, BATCH_FIRST,
+                                      &w->sweep, &err);
 
-    w->sweep_at = now + ms(TIDY_MS);
-    went_well(
-        s,
-        wr_store_sweep(s->store, w->queue, SWEEP_IDLE_MS, BATCH_FIRST, &w->sweep, &err),
-        &err);
+    if (went_well(s, w, SWEEP, rc, &err))
+        w->at[SWEEP] = wr_clock_us() + ms(TIDY_MS);
 }
 
-/* Does what is due; one step of each kind a turn, so that no queue starves another. */
+/* Does what is due; one step of each kind a turn, so that no queue starves another. One
+ * failed call is enough to know that the server is away: what is due waits. */
 static void
 step_watch(struct wr_sched *s, struct watch *w)
 {
-    int64_t now = wr_clock_us();
+    static void (*const steps[])(struct wr_sched *, struct watch *) = {
+        [LEAD] = step_lead,     [PROMOTE] = step_promote, [RECLAIM] = step_reclaim,
+        [FORGET] = step_forget, [SWEEP] = step_sweep,
+    };
 
-    if (now >= w->lead_at)
-        step_lead(s, w, now);
-    if (w->leads && now >= w->promote_at)
-        step_promote(s, w);
-    if (w->leads && now >= w->reclaim_at)
-        step_reclaim(s, w, now);
-    if (w->leads && now >= w->forget_at)
-        step_forget(s, w, now);
-    if (w->leads && now >= w->sweep_at)
-        step_sweep(s, w, now);
+    for (int step = LEAD; step < STEPS && !(s->away && wr_clock_us() < s->retry_at);
+         step++) {
+        if ((step == LEAD || w->leads) && wr_clock_us() >= w->at[step])
+            steps[step](s, w);
+    }
 }
 
 /* ---- waiting ---- */
 
+/* A marker may have been taken and lost with the connection. */
 static void
-drop_conn(struct wr_sched *s)
+close_conn(struct wr_sched *s)
 {
     wr_conn_close(s->conn);
     s->conn = NULL;
-    s->posted = false;
-    s->connect_at = wr_clock_us() + ms(wr_backoff_ms(s->failures++, AWAY_MAX_MS));
+    s->posted = s->stale = false;
+    for (struct watch *w = s->watches; w; w = w->next)
+        w->at[PROMOTE] = 0;
+}
+
+static void
+drop_conn(struct wr_sched *s)
+{
+    close_conn(s);
+    s->connect_at = wr_clock_us() + ms(wr_backoff_ms(s->conn_failures++, AWAY_MAX_MS));
+}
+
+/* A server that was started anew, or another one, may have lost the last renewals. */
+static void
+check_run_id(struct wr_sched *s)
+{
+    static const char label[] = "\nrun_id:";
+    struct wr_reply *reply;
+    struct wr_span text;
+    const char *at;
+    size_t len;
+
+    if (wr_conn_do(s->conn, wr_clock_ms() + CONNECT_MS, &reply, NULL, "INFO", "server",
+                   (char *)NULL) != WEIR_OK)
+        return; /* not allowed to ask, or broken: the next use of it will tell */
+    text = wr_reply_span(reply);
+    at = memmem(text.ptr, text.len, label, sizeof(label) - 1);
+    if (at) {
+        at += sizeof(label) - 1;
+        len = 0;
+        while (at + len < (const char *)text.ptr + text.len && at[len] > ' ')
+            len++;
+        if (s->run_id[0] && (strlen(s->run_id) != len || memcmp(s->run_id, at, len) != 0))
+            for (struct watch *w = s->watches; w; w = w->next)
+                wr_quiet_lost(&w->quiet);
+        snprintf(s->run_id, sizeof(s->run_id), "%.*s", (int)len, at);
+    }
+    wr_reply_free(reply);
+}
+
+static size_t
+count_led(const struct wr_sched *s)
+{
+    size_t led = 0;
+
+    for (const struct watch *w = s->watches; w; w = w->next)
+        led += w->leads;
+    return led;
+}
+
+/* BLPOP looks at the keys in their order: each time another queue is the first, so that
+ * a busy one cannot hide the markers of the others. */
+static void
+list_due_keys(struct wr_sched *s, struct wr_span *out, size_t led)
+{
+    size_t n = 0;
+
+    s->turn = (s->turn + 1) % led;
+    for (const struct watch *w = s->watches; w; w = w->next) {
+        if (w->leads)
+            out[(n++ + s->turn) % led] = wr_queue_due_key(w->queue);
+    }
+}
+
+static bool
+send_block(struct wr_sched *s, size_t led)
+{
+    struct wr_span *argv = calloc(led + 2, sizeof(*argv));
+    bool sent;
+
+    if (!argv)
+        return false;
+    argv[0] = wr_span_str("BLPOP");
+    list_due_keys(s, argv + 1, led);
+    argv[led + 1] = wr_span_str(BLOCK_S);
+    sent = wr_conn_send(s->conn, argv, led + 2, wr_clock_ms() + CONNECT_MS, NULL) ==
+           WEIR_OK;
+    free(argv);
+    return sent;
 }
 
 /* Asks to be woken by the due markers of the queues it leads. */
 static void
-post_block(struct wr_sched *s, int64_t now)
+post_block(struct wr_sched *s)
 {
-    struct wr_span argv[1000];
-    size_t n = 0;
+    size_t led = count_led(s);
 
-    if (s->posted || now < s->connect_at)
+    if (s->stale)
+        close_conn(s);
+    if (s->posted || s->away || led == 0 || wr_clock_us() < s->connect_at)
         return;
-    argv[n++] = wr_span_str("BLPOP");
-    for (const struct watch *w = s->watches; w && n < 998; w = w->next) {
-        if (w->leads)
-            argv[n++] = wr_queue_due_key(w->queue);
+    if (!s->conn) {
+        if (wr_server_open(wr_store_server(s->store), "weir-scheduler",
+                           wr_clock_ms() + CONNECT_MS, &s->conn, NULL) != WEIR_OK) {
+            drop_conn(s);
+            return;
+        }
+        check_run_id(s);
     }
-    if (n == 1)
-        return;
-    argv[n++] = wr_span_str(BLOCK_S);
-    if (!s->conn && wr_server_open(wr_store_server(s->store), "weir-scheduler",
-                                   wr_clock_ms() + 2000, &s->conn, NULL) != WEIR_OK) {
-        drop_conn(s);
-        return;
-    }
-    if (wr_conn_send(s->conn, argv, n, wr_clock_ms() + 2000, NULL) != WEIR_OK) {
+    if (!send_block(s, led)) {
         drop_conn(s);
         return;
     }
     s->posted = true;
-    s->posted_us = now;
+    s->posted_us = wr_clock_us();
 }
 
 static void
@@ -395,29 +536,36 @@ take_marker(struct wr_sched *s)
         struct wr_span due = wr_queue_due_key(w->queue);
 
         if (due.len == key.len && memcmp(due.ptr, key.ptr, key.len) == 0)
-            w->promote_at = 0;
+            w->at[PROMOTE] = 0;
     }
     if (wr_reply_kind(reply) == WR_REPLY_ERROR)
         drop_conn(s);
+    else
+        s->conn_failures = 0;
     wr_reply_free(reply);
+}
+
+static bool
+block_is_late(const struct wr_sched *s)
+{
+    return s->posted && wr_clock_us() > s->posted_us + ms(BLOCK_MS + BLOCK_SLACK_MS);
 }
 
 static int64_t
 next_time(const struct wr_sched *s)
 {
-    int64_t at = s->registry_at;
+    int64_t at = s->registry_at, block;
 
-    if (s->posted)
-        at = s->posted_us + ms(BLOCK_MS + BLOCK_SLACK_MS);
+    if (s->away)
+        return s->retry_at;
+    block = s->posted ? s->posted_us + ms(BLOCK_MS + BLOCK_SLACK_MS) : s->connect_at;
+    if (s->posted || count_led(s) > 0)
+        at = block < at ? block : at;
     for (const struct watch *w = s->watches; w; w = w->next) {
-        const int64_t times[] = {w->lead_at, w->promote_at, w->reclaim_at, w->forget_at,
-                                 w->sweep_at};
-        size_t n = w->leads ? sizeof(times) / sizeof(times[0]) : 1;
-
-        for (size_t i = 0; i < n; i++)
-            at = times[i] < at ? times[i] : at;
+        for (int step = LEAD; step < (w->leads ? STEPS : LEAD + 1); step++)
+            at = w->at[step] < at ? w->at[step] : at;
     }
-    return at < s->registry_at ? at : s->registry_at;
+    return at;
 }
 
 /* Sleeps exactly: the timer counts microseconds, poll() only milliseconds. True: stop. */
@@ -444,30 +592,48 @@ sleep_until(struct wr_sched *s, int64_t at_us, int stop_fd)
 static void
 resign(struct wr_sched *s)
 {
-    for (struct watch *w = s->watches; w; w = w->next) {
-        if (w->leads && !s->away &&
-            wr_store_unlead(s->store, w->queue, s->me, NULL) != WEIR_OK)
-            s->away = true; /* the others take over in three looks */
+    for (struct watch *w = s->watches; w && !s->away; w = w->next) {
+        if (w->leads && wr_store_unlead(s->store, w->queue, s->me, NULL) != WEIR_OK)
+            s->away = true; /* the others take over when the lock stands still */
     }
+}
+
+static bool
+is_told(int stop_fd)
+{
+    struct pollfd p = {.fd = stop_fd, .events = POLLIN};
+
+    return poll(&p, 1, 0) > 0;
+}
+
+/* One turn. After each queue it asks whether to stop: calls may take their time. */
+static bool
+take_turn(struct wr_sched *s, int stop_fd)
+{
+    if (s->away && wr_clock_us() < s->retry_at)
+        return false;
+    take_marker(s);
+    if (block_is_late(s))
+        drop_conn(s);
+    if (wr_clock_us() >= s->registry_at)
+        look_for_queues(s, wr_clock_us());
+    for (struct watch *w = s->watches; w; w = w->next) {
+        if (s->away && wr_clock_us() < s->retry_at)
+            break;
+        step_watch(s, w);
+        if (is_told(stop_fd))
+            return true;
+    }
+    post_block(s);
+    return false;
 }
 
 void
 wr_sched_run(struct wr_sched *s, int stop_fd)
 {
-    bool stop = false;
-
-    while (!stop) {
-        int64_t now = wr_clock_us();
-
-        if (now >= s->registry_at)
-            look_for_queues(s, now);
-        take_marker(s);
-        for (struct watch *w = s->watches; w; w = w->next)
-            step_watch(s, w);
-        if (s->posted && wr_clock_us() > s->posted_us + ms(BLOCK_MS + BLOCK_SLACK_MS))
-            drop_conn(s);
-        post_block(s, wr_clock_us());
-        stop = sleep_until(s, next_time(s), stop_fd);
+    while (!take_turn(s, stop_fd)) {
+        if (sleep_until(s, next_time(s), stop_fd))
+            break;
     }
     resign(s);
 }

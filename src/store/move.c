@@ -161,7 +161,8 @@ wr_store_sweep(struct wr_store *store, struct wr_queue *queue, int64_t idle_ms,
 
 enum weir_err
 wr_store_lead(struct wr_store *store, struct wr_queue *queue, const char *me,
-              const char *seen, bool *leads, char value[128], struct weir_error *err)
+              const char *seen, bool *leads, char value[128], int64_t *server_ms,
+              struct weir_error *err)
 {
     struct wr_call c;
     enum weir_err rc;
@@ -169,14 +170,16 @@ wr_store_lead(struct wr_store *store, struct wr_queue *queue, const char *me,
     *leads = false;
     value[0] = '\0';
     wr_call_init(&c, store, queue, &wr_script_common_lead);
+    wr_call_now(&c);
     wr_call_str(&c, me);
     wr_call_str(&c, seen);
     wr_call_str(&c, "0");
     rc = wr_call_run(&c, err);
     if (rc == WEIR_OK) {
         *leads = wr_call_is(&c, "LEADER");
+        *server_ms = number_at(&c, 1);
         if (!*leads)
-            copy_at(&c, 1, value, 128);
+            copy_at(&c, 2, value, 128);
     }
     wr_call_fini(&c);
     return rc;
@@ -190,6 +193,7 @@ wr_store_unlead(struct wr_store *store, struct wr_queue *queue, const char *me,
     enum weir_err rc;
 
     wr_call_init(&c, store, queue, &wr_script_common_lead);
+    wr_call_now(&c);
     wr_call_str(&c, me);
     wr_call_str(&c, "");
     wr_call_str(&c, "1");

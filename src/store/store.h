@@ -250,10 +250,12 @@ enum weir_err
 wr_store_sweep(struct wr_store *store, struct wr_queue *queue, int64_t idle_ms,
                size_t limit, struct wr_sweep *at, struct weir_error *err) WEIR_MUST_CHECK;
 /* Leader lock of a queue. *leads says whether `me` leads; if not, value gets the lock's
- * value. seen: take over if the value is still this; "" otherwise. */
-enum weir_err wr_store_lead(struct wr_store *store, struct wr_queue *queue,
-                            const char *me, const char *seen, bool *leads,
-                            char value[128], struct weir_error *err) WEIR_MUST_CHECK;
+ * value. seen: take over if the value is still this; "" otherwise. *server_ms: the
+ * server's time. */
+enum weir_err
+wr_store_lead(struct wr_store *store, struct wr_queue *queue, const char *me,
+              const char *seen, bool *leads, char value[128], int64_t *server_ms,
+              struct weir_error *err) WEIR_MUST_CHECK;
 enum weir_err wr_store_unlead(struct wr_store *store, struct wr_queue *queue,
                               const char *me, struct weir_error *err) WEIR_MUST_CHECK;
 
