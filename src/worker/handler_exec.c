@@ -20,8 +20,6 @@
 #define EXIT_PERMANENT 65
 #define SHUTDOWN_KILL_MS 5000
 
-extern char **environ;
-
 struct handler_exec {
     struct wr_handler base;
     char **argv;
@@ -30,23 +28,10 @@ struct handler_exec {
 /* ---- environment ---- */
 
 struct env {
-    const char **list;
+    char **list; /* NULL at the end */
     size_t n, cap;
     bool failed;
 };
-
-/* Secrets of the worker, and names that a job's own facts take. */
-static bool
-is_passed(const char *variable)
-{
-    static const char *const kept_back[] = {"WEIR_", "REDIS", "VALKEY_URL=", NULL};
-
-    for (size_t i = 0; kept_back[i]; i++) {
-        if (strncmp(variable, kept_back[i], strlen(kept_back[i])) == 0)
-            return false;
-    }
-    return true;
-}
 
 static void env_add(struct env *e, const char *fmt, ...) WEIR_PRINTF(2, 3);
 
@@ -57,16 +42,26 @@ env_add(struct env *e, const char *fmt, ...)
     va_list ap;
     int n;
 
+    if (e->n + 1 >= e->cap) {
+        size_t cap = e->cap ? e->cap * 2 : 32;
+        char **list = realloc(e->list, cap * sizeof(*list));
+
+        if (!list) {
+            e->failed = true;
+            return;
+        }
+        e->list = list;
+        e->cap = cap;
+    }
     va_start(ap, fmt);
     n = vasprintf(&copy, fmt, ap);
     va_end(ap);
-    if (n < 0 || e->n + 1 >= e->cap) {
-        if (n >= 0)
-            free(copy);
+    if (n < 0) {
         e->failed = true;
         return;
     }
     e->list[e->n++] = copy;
+    e->list[e->n] = NULL;
 }
 
 /* meta.NAME=VALUE words become WEIR_META_NAME=value. */
@@ -108,10 +103,6 @@ env_fill(struct env *e, const struct weir_delivery *d)
 {
     const struct wr_record *r = &d->record;
 
-    for (char **v = environ; *v; v++) {
-        if (is_passed(*v))
-            env_add(e, "%s", *v);
-    }
     env_add(e, "WEIR_JOB_ID=%s", d->id);
     env_add(e, "WEIR_JOB_TYPE=%s", d->type);
     env_add(e, "WEIR_QUEUE=%s", d->queue);
@@ -127,26 +118,11 @@ env_fill(struct env *e, const struct weir_delivery *d)
     env_add_meta(e, r->meta);
 }
 
-static bool
-env_make(struct env *e, const struct weir_delivery *d)
-{
-    size_t n = 0;
-
-    while (environ[n])
-        n++;
-    *e = (struct env){.cap = n + 100};
-    e->list = calloc(e->cap, sizeof(*e->list));
-    if (!e->list)
-        return false;
-    env_fill(e, d);
-    return !e->failed;
-}
-
 static void
 env_fini(struct env *e)
 {
     for (size_t i = 0; i < e->n; i++)
-        free((char *)(uintptr_t)e->list[i]);
+        free(e->list[i]);
     free(e->list);
 }
 
@@ -182,8 +158,21 @@ say(struct weir_delivery *d, const char *what, const struct wr_buf *err)
 static enum weir_outcome
 not_started(const struct handler_exec *h, struct weir_delivery *d, int why)
 {
-    weir_delivery_set_error(d, "cannot run %.300s: %s", h->argv[0], strerror(why));
-    return why == E2BIG ? WEIR_PERMANENT : WEIR_RETRY;
+    switch (why) {
+    case E2BIG:
+        weir_delivery_set_error(d,
+                                "cannot run %.300s: its arguments, environment and "
+                                "metadata are too long for this system",
+                                h->argv[0]);
+        return WEIR_PERMANENT;
+    case ENOEXEC:
+        weir_delivery_set_error(d, "cannot run %.300s: %s (a script needs a #! line)",
+                                h->argv[0], strerror(why));
+        return WEIR_RETRY;
+    default:
+        weir_delivery_set_error(d, "cannot run %.300s: %s", h->argv[0], strerror(why));
+        return WEIR_RETRY;
+    }
 }
 
 static enum weir_outcome
@@ -219,26 +208,19 @@ judge(struct weir_delivery *d, const struct wr_exec_end *end, const struct wr_bu
 }
 
 static enum weir_outcome
-exec_run(struct wr_handler *handler, struct weir_delivery *d)
+run_command(const struct handler_exec *h, struct wr_spawner *spawner,
+            struct weir_delivery *d, const struct env *env)
 {
-    struct handler_exec *h = (struct handler_exec *)handler;
+    const struct wr_record *r = &d->record;
     struct wr_buf err = {0};
     struct wr_exec_end end;
     struct weir_error why = {0};
     enum weir_outcome outcome;
-    enum weir_err rc;
-    struct env env;
+    enum weir_err rc = wr_spawner_run(spawner, d->slot, (const char *const *)h->argv,
+                                      (const char *const *)env->list, r->payload,
+                                      r->timeout_ms, r->kill_after_ms, RESULT_MAX,
+                                      &d->result, &err, &end, &why);
 
-    if (!env_make(&env, d)) {
-        env_fini(&env);
-        weir_delivery_set_error(d, "out of memory");
-        return WEIR_RETRY;
-    }
-    rc = wr_spawner_run(wr_spawner_current(), d->slot, (const char *const *)h->argv,
-                        env.list, d->record.payload, d->record.timeout_ms,
-                        d->record.kill_after_ms, RESULT_MAX, &d->result, &err, &end,
-                        &why);
-    env_fini(&env);
     if (rc == WEIR_E_BUG && wr_spawner_current()) {
         /* Nothing can be started any more, and what ran may still run. The supervisor
          * kills it, waits, and puts another child in this place. */
@@ -257,9 +239,31 @@ exec_run(struct wr_handler *handler, struct weir_delivery *d)
     return outcome;
 }
 
+static enum weir_outcome
+exec_run(struct wr_handler *handler, struct weir_delivery *d)
+{
+    struct wr_spawner *spawner = wr_spawner_current();
+    enum weir_outcome outcome = WEIR_RETRY;
+    struct env env = {0};
+
+    if (!spawner)
+        return WEIR_RETRY; /* the child is about to end */
+    wr_spawner_arm(spawner, d->slot);
+    if (atomic_load(&d->stop) != WR_STOP_NONE)
+        return WEIR_RETRY; /* it was told so before a kill could have reached it */
+    env_fill(&env, d);
+    if (env.failed)
+        weir_delivery_set_error(d, "out of memory");
+    else
+        outcome = run_command((const struct handler_exec *)handler, spawner, d, &env);
+    env_fini(&env);
+    return outcome;
+}
+
 static void
 exec_stop(struct wr_handler *handler, struct weir_delivery *d, enum wr_stop why)
 {
+    struct wr_spawner *spawner = wr_spawner_current();
     int64_t kill_after = d->record.kill_after_ms;
 
     (void)handler;
@@ -276,7 +280,8 @@ exec_stop(struct wr_handler *handler, struct weir_delivery *d, enum wr_stop why)
         kill_after = 0;
         break;
     }
-    wr_spawner_kill(wr_spawner_current(), d->slot, kill_after);
+    if (spawner)
+        wr_spawner_kill(spawner, d->slot, kill_after);
 }
 
 static void
