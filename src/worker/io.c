@@ -34,6 +34,8 @@
 #define REGISTRY_MS 5000
 #define CALL_MAX 256       /* jobs reserved in one call */
 #define AHEAD_US 4000      /* of work a slot may have claimed ahead */
+#define CHECK_MS 5         /* between looks at all runs */
+#define RECALL_MS 20       /* short jobs that wait so long stand behind a long one */
 #define AHEAD_WAIT_MS 2000 /* a job claimed ahead waits no longer */
 #define STOP_GRACE_MS 6000 /* SIGTERM, 5 s, SIGKILL, and the answer */
 #define HURRY_MS 1500
@@ -93,7 +95,7 @@ struct io {
     int64_t again_ms; /* Redis is away: not before */
     unsigned failures;
     int64_t registry_ms;
-    int64_t stop_again_ms, progress_ms;
+    int64_t stop_again_ms, progress_ms, checked_ms;
 
     struct wr_conn *block; /* waits for markers */
     bool posted;
@@ -279,8 +281,9 @@ put_answer(struct line *l, enum wr_verdict kind, struct wr_run *run)
     l->answers[kind].n++;
 }
 
-static void
-place(struct io *io, struct line *line, struct wr_run *run)
+/* False: it is to be handed to a thread. */
+static bool
+put_aside(struct io *io, struct line *line, struct wr_run *run)
 {
     if (io->state != IO_RUN) { /* the late answer of a call: not wanted any more */
         wr_runner_hold(io->runner, run);
@@ -294,14 +297,17 @@ place(struct io *io, struct line *line, struct wr_run *run)
         io->alone_last = &run->next;
         io->alone_n++;
     } else {
-        wr_runner_submit(io->runner, run);
+        return false;
     }
+    return true;
 }
 
 static void
 admit(struct io *io, struct line *line, struct wr_batch *batch, int64_t sent_ms)
 {
     struct wr_batch_ref *ref = batch->n > 0 ? calloc(1, sizeof(*ref)) : NULL;
+    struct wr_run *list = NULL, **last = &list;
+    size_t n = 0;
 
     if (batch->n == 0 || !ref) {
         /* Without memory they are not run: their leases lapse and others get them. */
@@ -317,8 +323,14 @@ admit(struct io *io, struct line *line, struct wr_batch *batch, int64_t sent_ms)
             break; /* more than was asked for: lapses as well */
         fill_run(io, run, line, &ref->batch.jobs[i], ref, sent_ms);
         io->outstanding++;
-        place(io, line, run);
+        if (put_aside(io, line, run))
+            continue;
+        run->next = NULL;
+        *last = run;
+        last = &run->next;
+        n++;
     }
+    wr_runner_submit(io->runner, list, n);
     if (--ref->refs == 0) {
         wr_batch_fini(&ref->batch);
         free(ref);
@@ -614,7 +626,8 @@ start_alone(struct io *io)
     }
     if (io->alone && !io->alone_runs && io->outstanding == io->alone_n) {
         io->alone_runs = take_alone(io, &io->alone);
-        wr_runner_submit(io->runner, io->alone_runs);
+        io->alone_runs->next = NULL;
+        wr_runner_submit(io->runner, io->alone_runs, 1);
     }
 }
 
@@ -829,9 +842,12 @@ all_empty(const struct io *io)
 static void
 abandon(struct io *io, struct wr_run *run)
 {
+    int running = WR_RUN_RUNNING;
+
+    if (!atomic_compare_exchange_strong(&run->phase, &running, WR_RUN_ABANDONED))
+        return; /* it has just ended */
     wr_log_error("job %s ignores its timeout: its handler hangs, this child is replaced",
                  run->d.id);
-    run->phase = WR_RUN_ABANDONED;
     put_answer(line_of(io, run->queue), wr_judge_stopped(run, WR_STOP_TIMEOUT), run);
     io->replace = true;
 }
@@ -843,8 +859,11 @@ check_runs(struct io *io, int64_t now)
 {
     struct wr_runner *r = io->runner;
     int64_t next = now + 60000;
-    bool late = false, waits, again = now >= io->stop_again_ms;
+    bool late = false, stuck = false, waits = false, again = now >= io->stop_again_ms;
 
+    if (now < io->checked_ms + CHECK_MS)
+        return now + CHECK_MS;
+    io->checked_ms = now;
     if (again)
         io->stop_again_ms = now + STOP_AGAIN_MS;
     pthread_mutex_lock(&r->mu);
@@ -854,9 +873,11 @@ check_runs(struct io *io, int64_t now)
 
         if (!run->in_use)
             continue;
-        if (run->phase == WR_RUN_WAITING && !run->alone &&
-            now - run->claimed_ms > AHEAD_WAIT_MS)
-            late = true;
+        if (run->phase == WR_RUN_WAITING && !run->alone) {
+            waits = true;
+            stuck = stuck || now - run->claimed_ms > RECALL_MS;
+            late = late || now - run->claimed_ms > AHEAD_WAIT_MS;
+        }
         if (run->phase != WR_RUN_RUNNING)
             continue;
         if (run->d.stop_at_ms != 0 && now >= run->d.stop_at_ms && stop == WR_STOP_NONE)
@@ -875,12 +896,13 @@ check_runs(struct io *io, int64_t now)
         if (stop != WR_STOP_NONE && io->stop_again_ms < next)
             next = io->stop_again_ms;
     }
-    waits = r->waiting > 0;
     pthread_mutex_unlock(&r->mu);
     if (late)
         release_waiting(io);
-    if (waits && now + 200 < next)
-        next = now + 200;
+    else if (stuck)
+        wr_runner_recall(r);
+    if (waits && now + RECALL_MS < next)
+        next = now + RECALL_MS;
     return next;
 }
 
@@ -954,12 +976,13 @@ hand_back(struct io *io)
     for (size_t i = 0; i < r->n; i++) {
         struct wr_run *run = &r->runs[i];
 
-        if (!run->in_use || run->phase != WR_RUN_RUNNING || !run->handler ||
-            !run->handler->ops->in_process)
+        int running = WR_RUN_RUNNING;
+
+        if (!run->in_use || !run->handler || !run->handler->ops->in_process ||
+            !atomic_compare_exchange_strong(&run->phase, &running, WR_RUN_ABANDONED))
             continue;
         wr_log_error("job %s: its handler did not stop, it ends with this child",
                      run->d.id);
-        run->phase = WR_RUN_ABANDONED;
         put_answer(line_of(io, run->queue),
                    wr_judge_stopped(run, (enum wr_stop)atomic_load(&run->d.stop)), run);
     }
@@ -1016,10 +1039,7 @@ rest(struct io *io, int64_t next)
     int64_t now = wr_clock_ms();
     bool finished;
 
-    pthread_mutex_lock(&r->mu);
-    finished = r->finished != NULL;
-    r->io_waits = !finished;
-    pthread_mutex_unlock(&r->mu);
+    finished = !wr_runner_may_sleep(r);
     if (io->again_ms > now && io->again_ms < next)
         next = io->again_ms;
     for (const struct line *l = io->lines; l; l = l->next) {

@@ -228,11 +228,15 @@ beat(struct wr_lease_thread *t, bool leave)
 {
     char pid[24], slots[24], busy[24], processed[24], started[24], host[64] = "";
     struct wr_buf queues = {0};
-    size_t running;
+    size_t running = 0;
 
     gethostname(host, sizeof(host) - 1);
     pthread_mutex_lock(&t->runner->mu);
-    running = t->runner->running;
+    for (size_t i = 0; i < t->runner->n; i++) {
+        const struct wr_run *run = &t->runner->runs[i];
+
+        running += run->in_use && run->phase == WR_RUN_RUNNING ? 1 : 0;
+    }
     pthread_mutex_unlock(&t->runner->mu);
     for (char **q = t->worker->queues; q && *q; q++)
         wr_buf_addf(&queues, "%s%s", queues.len ? "," : "", *q);

@@ -9,6 +9,9 @@
 #include "base/error.h"
 #include "worker/worker_internal.h"
 
+#define DEAL_US 500 /* of work that a thread takes at once */
+#define DEAL_MAX 64
+
 static void
 note_time(struct wr_runner *r, int64_t us)
 {
@@ -32,24 +35,104 @@ run_handler(struct wr_runner *r, struct wr_run *run)
     return outcome;
 }
 
-/* With mu held: the next run, or NULL when the runner is closed. */
+/* How many to deal at once: a moment's work, and a fair share. */
+static size_t
+deal_size(const struct wr_runner *r)
+{
+    int64_t us = atomic_load_explicit(&r->ewma_us, memory_order_relaxed);
+    size_t share = r->waiting / r->slots, most;
+
+    if (us < 0 || us > DEAL_US)
+        return 1;
+    most = (size_t)(DEAL_US / (us + 1)) + 1;
+    share = share < most ? share : most;
+    return share < 1 ? 1 : share < DEAL_MAX ? share : DEAL_MAX;
+}
+
+/* With mu held and something in the list. */
+static void
+deal(struct wr_runner *r, struct wr_hand *hand)
+{
+    size_t n = deal_size(r);
+    struct wr_run **at = &r->first;
+
+    for (size_t i = 0; i < n && *at; i++) {
+        r->waiting--;
+        at = &(*at)->next;
+    }
+    pthread_mutex_lock(&hand->mu);
+    hand->runs = r->first;
+    r->first = *at;
+    *at = NULL;
+    pthread_mutex_unlock(&hand->mu);
+    if (!r->first)
+        r->last = &r->first;
+}
+
+/* Fills the hand; false when the runner is closed. Wakes the next thread if there is more
+ * to do, so that a submit wakes few. */
+static bool
+wait_for_deal(struct wr_runner *r, struct wr_hand *hand)
+{
+    bool dealt, more;
+
+    pthread_mutex_lock(&r->mu);
+    while (!r->first && !r->closed) {
+        r->idle++;
+        pthread_cond_wait(&r->ready, &r->mu);
+        r->idle--;
+    }
+    dealt = r->first != NULL;
+    if (dealt)
+        deal(r, hand);
+    more = r->first && r->idle > 0;
+    pthread_mutex_unlock(&r->mu);
+    if (more)
+        pthread_cond_signal(&r->ready);
+    return dealt;
+}
+
 static struct wr_run *
-wait_for_run(struct wr_runner *r)
+take_from(struct wr_hand *hand)
 {
     struct wr_run *run;
 
-    while (!r->first && !r->closed)
-        pthread_cond_wait(&r->ready, &r->mu);
-    run = r->first;
-    if (!run)
-        return NULL;
-    r->first = run->next;
-    if (!r->first)
-        r->last = &r->first;
-    r->waiting--;
-    r->running++;
-    run->phase = WR_RUN_RUNNING;
+    pthread_mutex_lock(&hand->mu);
+    run = hand->runs;
+    if (run)
+        hand->runs = run->next;
+    pthread_mutex_unlock(&hand->mu);
     return run;
+}
+
+static void
+begin_run(struct wr_runner *r, struct wr_run *run, size_t slot)
+{
+    run->d.slot = slot;
+    run->d.started_ms = wr_clock_ms();
+    run->d.stop_at_ms = run->handler && run->handler->ops->in_process &&
+                                run->d.record.timeout_ms > 0
+                            ? run->d.started_ms + run->d.record.timeout_ms
+                            : 0;
+    atomic_store_explicit(&r->page->slot[run->page_slot].state, WR_SLOT_RUNNING,
+                          memory_order_release);
+    atomic_store(&run->phase, WR_RUN_RUNNING);
+}
+
+static void
+end_run(struct wr_runner *r, struct wr_run *run)
+{
+    int running = WR_RUN_RUNNING;
+    struct wr_run *before;
+
+    if (!atomic_compare_exchange_strong(&run->phase, &running, WR_RUN_FINISHED))
+        return; /* abandoned: its answer was given, the process ends soon */
+    before = atomic_load(&r->finished);
+    do {
+        run->next = before;
+    } while (!atomic_compare_exchange_weak(&r->finished, &before, run));
+    if (atomic_exchange(&r->io_waits, false))
+        (void)eventfd_write(r->wake_fd, 1); /* fails only when it stands at its limit */
 }
 
 struct thread_start {
@@ -62,38 +145,18 @@ slot_main(void *arg)
 {
     struct thread_start start = *(struct thread_start *)arg;
     struct wr_runner *r = start.runner;
-    struct wr_run *run;
+    struct wr_hand *hand = &r->hands[start.slot];
 
     free(arg);
-    pthread_mutex_lock(&r->mu);
-    while ((run = wait_for_run(r)) != NULL) {
-        bool wake;
+    while (wait_for_deal(r, hand)) {
+        struct wr_run *run;
 
-        run->d.slot = start.slot;
-        run->d.started_ms = wr_clock_ms();
-        run->d.stop_at_ms = run->handler && run->handler->ops->in_process &&
-                                    run->d.record.timeout_ms > 0
-                                ? run->d.started_ms + run->d.record.timeout_ms
-                                : 0;
-        atomic_store_explicit(&r->page->slot[run->page_slot].state, WR_SLOT_RUNNING,
-                              memory_order_release);
-        pthread_mutex_unlock(&r->mu);
-
-        run->outcome = run_handler(r, run);
-
-        pthread_mutex_lock(&r->mu);
-        r->running--;
-        if (run->phase == WR_RUN_ABANDONED)
-            continue; /* its answer was given: the process ends soon */
-        run->phase = WR_RUN_FINISHED;
-        run->next = r->finished;
-        r->finished = run;
-        wake = r->io_waits;
-        r->io_waits = false;
-        if (wake && eventfd_write(r->wake_fd, 1) != 0)
-            r->io_waits = true;
+        while ((run = take_from(hand)) != NULL) {
+            begin_run(r, run, start.slot);
+            run->outcome = run_handler(r, run);
+            end_run(r, run);
+        }
     }
-    pthread_mutex_unlock(&r->mu);
     return NULL;
 }
 
@@ -130,10 +193,13 @@ wr_runner_start(struct wr_runner *r, size_t slots, struct wr_slots *page,
     r->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     r->runs = calloc(r->n, sizeof(*r->runs));
     r->threads = calloc(slots, sizeof(*r->threads));
-    if (r->wake_fd < 0 || !r->runs || !r->threads)
+    r->hands = calloc(slots, sizeof(*r->hands));
+    if (r->wake_fd < 0 || !r->runs || !r->threads || !r->hands)
         return wr_fail(err, WEIR_E_NO_MEMORY, errno, "runner");
     pthread_mutex_init(&r->mu, NULL);
     pthread_cond_init(&r->ready, NULL);
+    for (size_t i = 0; i < slots; i++)
+        pthread_mutex_init(&r->hands[i].mu, NULL);
     for (size_t i = r->n; i-- > 0;) {
         r->runs[i].page_slot = i;
         r->runs[i].next = r->free;
@@ -153,9 +219,12 @@ wr_runner_stop(struct wr_runner *r)
     pthread_mutex_unlock(&r->mu);
     for (size_t i = 0; i < r->threads_n; i++)
         pthread_join(r->threads[i], NULL);
+    for (size_t i = 0; i < r->slots; i++)
+        pthread_mutex_destroy(&r->hands[i].mu);
     pthread_cond_destroy(&r->ready);
     pthread_mutex_destroy(&r->mu);
     close(r->wake_fd);
+    free(r->hands);
     free(r->threads);
     free(r->runs);
 }
@@ -191,18 +260,87 @@ wr_runner_hold(struct wr_runner *r, struct wr_run *run)
     pthread_mutex_unlock(&r->mu);
 }
 
-void
-wr_runner_submit(struct wr_runner *r, struct wr_run *run)
+/* Threads to wake for n runs: for short ones few, which wake others if there is more. */
+static size_t
+wake_size(const struct wr_runner *r, size_t n)
 {
-    copy_to_page(&r->page->slot[run->page_slot], run);
+    int64_t us = atomic_load_explicit(&r->ewma_us, memory_order_relaxed);
+
+    if (us >= 0 && us <= DEAL_US)
+        n = 1;
+    return n < r->idle ? n : r->idle;
+}
+
+void
+wr_runner_submit(struct wr_runner *r, struct wr_run *list, size_t n)
+{
+    struct wr_run *last = list;
+    size_t wake;
+
+    if (!list)
+        return;
+    for (struct wr_run *run = list; run; run = run->next) {
+        copy_to_page(&r->page->slot[run->page_slot], run);
+        atomic_store(&run->phase, WR_RUN_WAITING);
+        last = run;
+    }
     pthread_mutex_lock(&r->mu);
-    run->phase = WR_RUN_WAITING;
-    run->in_use = true;
-    run->next = NULL;
-    *r->last = run;
-    r->last = &run->next;
-    r->waiting++;
-    pthread_cond_signal(&r->ready);
+    for (struct wr_run *run = list; run; run = run->next)
+        run->in_use = true;
+    *r->last = list;
+    r->last = &last->next;
+    r->waiting += n;
+    wake = wake_size(r, n);
+    pthread_mutex_unlock(&r->mu);
+    for (; wake > 0; wake--)
+        pthread_cond_signal(&r->ready);
+}
+
+bool
+wr_runner_may_sleep(struct wr_runner *r)
+{
+    atomic_store(&r->io_waits, true);
+    if (!atomic_load(&r->finished))
+        return true;
+    atomic_store(&r->io_waits, false);
+    return false;
+}
+
+/* With mu held. The hands' runs are older than those in the list. */
+static bool
+recall_hands(struct wr_runner *r)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < r->threads_n; i++) {
+        struct wr_hand *hand = &r->hands[i];
+        struct wr_run *list, **end = &list;
+
+        pthread_mutex_lock(&hand->mu);
+        list = hand->runs;
+        hand->runs = NULL;
+        pthread_mutex_unlock(&hand->mu);
+        if (!list)
+            continue;
+        for (; *end; end = &(*end)->next)
+            r->waiting++;
+        *end = r->first;
+        if (!r->first)
+            r->last = end;
+        r->first = list;
+        any = true;
+    }
+    return any;
+}
+
+void
+wr_runner_recall(struct wr_runner *r)
+{
+    pthread_mutex_lock(&r->mu);
+    if (recall_hands(r)) {
+        atomic_store(&r->ewma_us, DEAL_US + 1); /* one at a time, until measured again */
+        pthread_cond_broadcast(&r->ready);
+    }
     pthread_mutex_unlock(&r->mu);
 }
 
@@ -245,13 +383,7 @@ reverse(struct wr_run *list)
 struct wr_run *
 wr_runner_take_finished(struct wr_runner *r)
 {
-    struct wr_run *list;
-
-    pthread_mutex_lock(&r->mu);
-    list = r->finished;
-    r->finished = NULL;
-    pthread_mutex_unlock(&r->mu);
-    return reverse(list);
+    return reverse(atomic_exchange(&r->finished, NULL));
 }
 
 struct wr_run *
@@ -260,12 +392,13 @@ wr_runner_take_waiting(struct wr_runner *r)
     struct wr_run *list;
 
     pthread_mutex_lock(&r->mu);
+    (void)recall_hands(r);
     list = r->first;
     r->first = NULL;
     r->last = &r->first;
     r->waiting = 0;
     for (struct wr_run *run = list; run; run = run->next)
-        run->phase = WR_RUN_FINISHED;
+        atomic_store(&run->phase, WR_RUN_FINISHED);
     pthread_mutex_unlock(&r->mu);
     return list;
 }

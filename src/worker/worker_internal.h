@@ -83,13 +83,13 @@ enum wr_run_phase {
 
 struct wr_run {
     struct weir_delivery d;
-    struct wr_run *next; /* in the list it stands in; guarded by mu of the runner */
+    struct wr_run *next; /* in the list it stands in; guarded by that list's lock */
     struct wr_queue *queue;
     struct wr_handler
         *handler; /* NULL: none for its type, or the record cannot be read */
     struct wr_batch_ref *ref;
     size_t page_slot;
-    enum wr_run_phase phase;   /* guarded by mu */
+    _Atomic int phase; /* enum wr_run_phase; RUNNING ends by one compare-and-swap */
     enum weir_outcome outcome; /* valid when FINISHED */
     const char *reason;        /* of its answer: failed, snoozed, attempts, permanent */
     int version;               /* of a record that cannot be read */
@@ -101,15 +101,23 @@ struct wr_run {
     bool in_use;   /* held: renewed, fenced; with answered guarded by mu */
 };
 
+/* What a thread took for itself: short jobs are dealt several at a time. They can be
+ * recalled while they have not started. */
+struct wr_hand {
+    pthread_mutex_t mu; /* taken alone, or after the runner's */
+    struct wr_run *runs;
+};
+
 struct wr_runner {
-    pthread_mutex_t mu; /* guards the lists and phases; never held while a handler runs */
+    pthread_mutex_t mu; /* guards the list and in_use; never held while a handler runs */
     pthread_cond_t ready;
     struct wr_run *first, **last; /* claimed, waiting for a thread */
-    struct wr_run *finished;      /* newest first */
-    size_t waiting, running;
+    size_t waiting, idle;         /* runs in the list; threads that sleep */
     bool closed;
-    int wake_fd;   /* eventfd: something finished */
-    bool io_waits; /* the I/O thread sleeps: write to wake_fd */
+    _Atomic(struct wr_run *) finished; /* newest first */
+    struct wr_hand *hands;             /* one a thread */
+    int wake_fd;                       /* eventfd: something finished */
+    _Atomic bool io_waits;             /* the I/O thread sleeps: write to wake_fd */
     size_t slots;
     pthread_t *threads;
     size_t threads_n;
@@ -129,8 +137,13 @@ struct wr_run *wr_runner_new_run(struct wr_runner *r);
 void wr_runner_free_run(struct wr_runner *r, struct wr_run *run);
 /* Puts it on the page and lets the lease thread renew and fence it. */
 void wr_runner_hold(struct wr_runner *r, struct wr_run *run);
-/* The same, and hands it to a thread. */
-void wr_runner_submit(struct wr_runner *r, struct wr_run *run);
+/* The same for n of them, linked by next, and hands them to threads. */
+void wr_runner_submit(struct wr_runner *r, struct wr_run *list, size_t n);
+/* Before the I/O thread sleeps: false if something finished already. */
+bool wr_runner_may_sleep(struct wr_runner *r);
+/* Back into the list with what threads took and have not started: one of the jobs before
+ * them is longer than was thought. */
+void wr_runner_recall(struct wr_runner *r);
 /* All that finished since the last call, oldest first. */
 struct wr_run *wr_runner_take_finished(struct wr_runner *r);
 /* Takes back what waits for a thread (to be released), oldest first. */
