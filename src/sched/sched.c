@@ -54,6 +54,8 @@ struct watch {
     int still;      /* periods for which it has not changed */
     int64_t at[STEPS];
     bool broken[STEPS]; /* said once, until it works again */
+    bool awaited;       /* conn blocks on its due marker, or did */
+    int64_t owes_until; /* took the marker and leads no more: promotes until then */
     size_t batch;
     struct wr_quiet quiet;
     struct wr_sweep sweep;
@@ -70,7 +72,7 @@ struct wr_sched {
 
     struct wr_conn *conn; /* blocks on the due markers of what this one leads */
     bool posted;
-    bool stale; /* it leads more queues than conn waits for */
+    bool stale; /* what it leads is no longer what conn waits for */
     int64_t posted_us, connect_at;
     size_t turn; /* which queue comes first in the next wait */
     unsigned conn_failures;
@@ -278,7 +280,10 @@ step_lead(struct wr_sched *s, struct watch *w)
         begin_to_lead(s, w, began);
     if (leads)
         return;
-    w->leads = false;
+    if (w->leads) {
+        w->leads = false;
+        s->stale = s->posted;
+    }
     w->still = strcmp(value, w->seen) == 0 ? w->still + 1 : 0;
     snprintf(w->seen, sizeof(w->seen), "%s", value);
 }
@@ -386,6 +391,12 @@ step_sweep(struct wr_sched *s, struct watch *w)
         w->at[SWEEP] = wr_clock_us() + ms(TIDY_MS);
 }
 
+static bool
+has_step(const struct watch *w, int step, int64_t now)
+{
+    return step == LEAD || w->leads || (step == PROMOTE && now < w->owes_until);
+}
+
 /* Does what is due; one step of each kind a turn, so that no queue starves another. One
  * failed call is enough to know that the server is away: what is due waits. */
 static void
@@ -398,12 +409,26 @@ step_watch(struct wr_sched *s, struct watch *w)
 
     for (int step = LEAD; step < STEPS && !(s->away && wr_clock_us() < s->retry_at);
          step++) {
-        if ((step == LEAD || w->leads) && wr_clock_us() >= w->at[step])
+        int64_t now = wr_clock_us();
+
+        if (has_step(w, step, now) && now >= w->at[step])
             steps[step](s, w);
     }
 }
 
 /* ---- waiting ---- */
+
+/*
+ * Whoever takes a marker owes a promote. If the queue has another leader by now, that one
+ * was not woken: it looks by itself within PROMOTE_IDLE_MS, and till then this one stays
+ * punctual for it.
+ */
+static void
+owe_promote(struct watch *w)
+{
+    w->at[PROMOTE] = 0;
+    w->owes_until = wr_clock_us() + ms(PROMOTE_IDLE_MS);
+}
 
 /* A marker may have been taken and lost with the connection. */
 static void
@@ -412,8 +437,11 @@ close_conn(struct wr_sched *s)
     wr_conn_close(s->conn);
     s->conn = NULL;
     s->posted = s->stale = false;
-    for (struct watch *w = s->watches; w; w = w->next)
-        w->at[PROMOTE] = 0;
+    for (struct watch *w = s->watches; w; w = w->next) {
+        if (w->awaited)
+            owe_promote(w);
+        w->awaited = false;
+    }
 }
 
 static void
@@ -469,7 +497,8 @@ list_due_keys(struct wr_sched *s, struct wr_span *out, size_t led)
     size_t n = 0;
 
     s->turn = (s->turn + 1) % led;
-    for (const struct watch *w = s->watches; w; w = w->next) {
+    for (struct watch *w = s->watches; w; w = w->next) {
+        w->awaited = w->leads;
         if (w->leads)
             out[(n++ + s->turn) % led] = wr_queue_due_key(w->queue);
     }
@@ -536,7 +565,7 @@ take_marker(struct wr_sched *s)
         struct wr_span due = wr_queue_due_key(w->queue);
 
         if (due.len == key.len && memcmp(due.ptr, key.ptr, key.len) == 0)
-            w->at[PROMOTE] = 0;
+            owe_promote(w);
     }
     if (wr_reply_kind(reply) == WR_REPLY_ERROR)
         drop_conn(s);
@@ -554,7 +583,7 @@ block_is_late(const struct wr_sched *s)
 static int64_t
 next_time(const struct wr_sched *s)
 {
-    int64_t at = s->registry_at, block;
+    int64_t at = s->registry_at, now = wr_clock_us(), block;
 
     if (s->away)
         return s->retry_at;
@@ -562,8 +591,10 @@ next_time(const struct wr_sched *s)
     if (s->posted || count_led(s) > 0)
         at = block < at ? block : at;
     for (const struct watch *w = s->watches; w; w = w->next) {
-        for (int step = LEAD; step < (w->leads ? STEPS : LEAD + 1); step++)
-            at = w->at[step] < at ? w->at[step] : at;
+        for (int step = LEAD; step < STEPS; step++) {
+            if (has_step(w, step, now) && w->at[step] < at)
+                at = w->at[step];
+        }
     }
     return at;
 }
