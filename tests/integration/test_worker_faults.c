@@ -323,6 +323,28 @@ a_job_that_waits_to_run_alone_keeps_its_lease_and_is_not_charged(void **state)
 }
 
 static void
+short_jobs_dealt_behind_a_long_one_do_not_wait_for_it(void **state)
+{
+    struct weir_job jobs[200];
+    struct weir_enqueued out[200];
+
+    (void)state;
+    start_worker_with((struct weir_worker_options){.lease_ms = 10000});
+    for (int i = 0; i < 200; i++)
+        jobs[i] = (struct weir_job){WEIR_JOB_INIT, .queue = "q", .type = "echo"};
+    assert_int_equal(weir_job_enqueue_many(client, jobs, 200, out, NULL), WEIR_OK);
+    AWAIT(shared->runs == 200); /* now it is known that jobs are short */
+    jobs[0].type = "patient";
+    assert_int_equal(weir_job_enqueue_many(client, jobs, 200, out, NULL), WEIR_OK);
+    AWAIT(shared->runs == 399);
+    assert_int_equal(shared->started, 1);
+    AWAIT(audit_of(client, "q").done == 399);
+    assert_int_equal(audit_of(client, "q").released, 0); /* nobody gave up waiting */
+    shared->release = 1;
+    AWAIT(audit_of(client, "q").done == 400);
+}
+
+static void
 a_second_signal_hurries_and_the_job_goes_back_uncharged(void **state)
 {
     pid_t pid = start_worker();
@@ -545,6 +567,7 @@ main(void)
         TEST(a_handler_that_calls_exit_ends_neither_its_worker_nor_its_job),
         TEST(jobs_that_took_their_worker_with_them_run_one_at_a_time_L16),
         TEST(a_job_that_waits_to_run_alone_keeps_its_lease_and_is_not_charged),
+        TEST(short_jobs_dealt_behind_a_long_one_do_not_wait_for_it),
         TEST(a_second_signal_hurries_and_the_job_goes_back_uncharged),
         TEST(weir_worker_stop_gives_running_jobs_their_grace_also_when_called_twice),
         TEST(a_handler_that_never_stops_does_not_keep_its_job_nor_the_worker),
