@@ -56,7 +56,7 @@ use_server() {
 exits() {
     local want=$1
     shift
-    run "$@"
+    run timeout 60 "$@"
     if [ "$status" -ne "$want" ]; then
         echo "exit $status instead of $want: $*"
         echo "$output"

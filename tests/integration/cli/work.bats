@@ -1,0 +1,181 @@
+#!/usr/bin/env bats
+# weir work, weir scheduler, weir dev: the daemons of the tool.
+
+load server
+
+setup_file() { start_server main; }
+teardown_file() { stop_server main; }
+setup() { use_server main; }
+
+teardown() {
+    [ -z "${daemon:-}" ] || kill -9 "$daemon" 2>/dev/null || true
+}
+
+state_of() {
+    "$WEIR" job show "$1" --json | jq -r .state
+}
+
+is_state() {
+    [ "$(state_of "$1")" = "$2" ]
+}
+
+@test "a command gets the payload on stdin and its stdout is the result" {
+    "$WEIR" enqueue t 'some text' --id a
+    exits 0 "$WEIR" work -q default --once -- sed s/some/any/
+    [ "$("$WEIR" job result a)" = 'any text' ]
+}
+
+@test "exit 65 is never, 75 is later, else it is tried again" {
+    for i in 65 75 1; do "$WEIR" enqueue t "$i" --id "e$i" --backoff fixed:1h; done
+    "$WEIR" work -q default --drain -- sh -c 'read x; exit "$x"' 3>&- || true
+    [ "$(state_of e65)" = dead ]
+    [ "$("$WEIR" job show e75 --json | jq -c '[.state, .attempts]')" = '["delayed",0]' ]
+    [ "$("$WEIR" job show e1 --json | jq -c '[.state, .attempts]')" = '["delayed",1]' ]
+    [ "$("$WEIR" audit --json | jq .gap)" = 0 ]
+}
+
+@test "a job's environment says who it is and holds no secret" {
+    "$WEIR" enqueue greet --id who --meta trace=abc
+    "$WEIR" work -q default --once -- env 3>&-
+    result=$("$WEIR" job result who)
+    [[ "$result" == *WEIR_JOB_ID=who* ]]
+    [[ "$result" == *WEIR_JOB_TYPE=greet* ]]
+    [[ "$result" != *WEIR_URL* ]]
+}
+
+@test "types can have commands of their own" {
+    "$WEIR" enqueue up abc --id u
+    "$WEIR" enqueue count abc --id c
+    exits 0 "$WEIR" work -q default --drain --exec 'up=tr a-z A-Z' --exec 'count=wc -c'
+    [ "$("$WEIR" job result u)" = ABC ]
+    [ "$("$WEIR" job result c | tr -d ' ')" = 3 ]
+}
+
+@test "mistakes on the command line of work" {
+    exits 64 "$WEIR" work -q x
+    says "nothing to run"
+    exits 64 "$WEIR" work -q x --
+    exits 64 "$WEIR" work --exec nonsense
+    exits 64 "$WEIR" work --exec 't=a' --exec 't=b'
+    exits 64 "$WEIR" work -q 'a{b' -- true
+    exits 64 "$WEIR" work -c 0 -- true
+    exits 64 "$WEIR" work -c -1 -- true
+    exits 64 "$WEIR" work --processes 0 -- true
+    exits 64 "$WEIR" work --grace soon -- true
+    exits 78 "$WEIR" work --lease 1ms -- true
+    exits 64 "$WEIR" work extra -- true
+    exits 74 "$WEIR" work --once --pidfile /no/such/dir/pid -- true
+    exits 74 "$WEIR" work --once --log /no/such/dir/log -- true
+    exits 78 env WEIR_CONCURRENCY=lots "$WEIR" work -- true
+}
+
+@test "settings name queues, pidfile and log, and the pidfile goes at the end" {
+    cd "$BATS_TEST_TMPDIR"
+    printf 'queues = one, two\nconcurrency = 2\npidfile = %s/pid\nlog_file = %s/log\n' \
+        "$PWD" "$PWD" >conf
+    for q in one two three; do "$WEIR" enqueue t -q $q --id "j$q"; done
+    WEIR_LOG=info "$WEIR" work --config conf -- true 3>&- &
+    daemon=$!
+    until_true is_state jone done
+    until_true is_state jtwo done
+    [ "$(state_of jthree)" = ready ]
+    [ "$(cat pid)" = "$daemon" ]
+    kill -TERM "$daemon"
+    wait "$daemon"
+    [ ! -e pid ]
+    [ -s log ]
+}
+
+@test "without -q every registered queue is served" {
+    "$WEIR" enqueue t -q one --id a
+    "$WEIR" enqueue t -q two --id b
+    "$WEIR" work -- true 3>&- &
+    daemon=$!
+    until_true is_state a done
+    until_true is_state b done
+    kill -TERM "$daemon"
+    wait "$daemon"
+}
+
+@test "SIGTERM lets the running job finish and ends with 0" {
+    "$WEIR" enqueue t --id slow
+    "$WEIR" work -q default -- sh -c "until [ -e $BATS_TEST_TMPDIR/go ]; do sleep 0.05; done" 3>&- &
+    daemon=$!
+    until_true is_state slow processing
+    kill -TERM "$daemon"
+    touch "$BATS_TEST_TMPDIR/go"
+    wait "$daemon"
+    [ "$(state_of slow)" = done ]
+}
+
+@test "weir scheduler promotes what is due, and stops in order" {
+    "$WEIR" enqueue t -q s --in 200ms --id due
+    "$WEIR" scheduler 3>&- &
+    daemon=$!
+    until_true is_state due ready
+    kill -TERM "$daemon"
+    wait "$daemon"
+}
+
+@test "a worker waits for a server that is away, takes its jobs when it comes, and stops" {
+    dir=$(mktemp -d)
+    WEIR_URL=unix://$dir/s
+    "$WEIR" work -q x --once -- tr a-z A-Z 3>&- 2>"$BATS_TEST_TMPDIR/said" &
+    daemon=$!
+    until_true grep -q 'no server' "$BATS_TEST_TMPDIR/said"
+    redis-server --port 0 --unixsocket "$dir/s" --save '' --dir "$dir" >/dev/null 2>&1 3>&- &
+    server=$!
+    until_true "$WEIR" enqueue t hello -q x --id first
+    wait "$daemon"
+    [ "$("$WEIR" job result first)" = HELLO ]
+    kill "$server"
+    wait "$server" || true
+    rm -rf "$dir"
+}
+
+@test "a worker that never had a server stops when told" {
+    export WEIR_URL=unix:///no/such/socket
+    "$WEIR" work -q x -- true 3>&- 2>"$BATS_TEST_TMPDIR/said" &
+    daemon=$!
+    until_true grep -q 'no server' "$BATS_TEST_TMPDIR/said"
+    kill -TERM "$daemon"
+    until_true sh -c '! kill -0 "$0" 2>/dev/null' "$daemon"
+}
+
+@test "weir dev needs nothing, is found without a URL, and keeps its jobs" {
+    unset WEIR_URL WEIR_NAMESPACE
+    export XDG_RUNTIME_DIR
+    XDG_RUNTIME_DIR=$(mktemp -d)
+    "$WEIR" dev 3>&- 2>"$BATS_TEST_TMPDIR/said" &
+    daemon=$!
+    until_true "$WEIR" status --quiet
+    "$WEIR" enqueue t hello --id kept --in 100ms
+    until_true is_state kept ready
+    grep -q 'unix://' "$BATS_TEST_TMPDIR/said"
+    [[ "$("$WEIR" config show --origin)" == *"the server of weir dev"* ]]
+    kill -INT "$daemon" 2>/dev/null || kill -TERM "$daemon"
+    kill -TERM "$daemon"
+    wait "$daemon"
+    "$WEIR" dev -- tr a-z A-Z 3>&- 2>/dev/null &
+    daemon=$!
+    until_true is_state kept done
+    [ "$("$WEIR" job result kept)" = HELLO ]
+    kill -TERM "$daemon"
+    wait "$daemon"
+    [ -z "$(ls "$XDG_RUNTIME_DIR")" ] || true
+    [ -d "$XDG_STATE_HOME/weir/weir" ]
+    rm -rf "$XDG_RUNTIME_DIR"
+}
+
+@test "a second weir dev in the same folder is refused" {
+    unset WEIR_URL
+    export XDG_RUNTIME_DIR
+    XDG_RUNTIME_DIR=$(mktemp -d)
+    "$WEIR" dev 3>&- 2>/dev/null &
+    daemon=$!
+    until_true "$WEIR" status --quiet
+    exits 78 timeout 20 "$WEIR" dev
+    kill -TERM "$daemon"
+    wait "$daemon"
+    rm -rf "$XDG_RUNTIME_DIR"
+}
