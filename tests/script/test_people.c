@@ -1,0 +1,636 @@
+/* What people decide and look at: cancel, replay, purge, replace, pause, inspect, browse.
+ */
+#include "script/rig.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void
+put_unique(const char *id, const char *key, enum wr_admit_word word)
+{
+    char options[64], unique[64];
+
+    snprintf(options, sizeof(options), " unique=%s", key);
+    snprintf(unique, sizeof(unique), "0 %s", key);
+    assert_int_equal(
+        rig_put_job((struct rig_job){.id = id, .options = options, .unique = unique}),
+        word);
+}
+
+/* ---- cancel ---- */
+
+static void
+a_job_that_goes_round_is_cancelled_wherever_it_is_L18(void **state)
+{
+    (void)state;
+    for (int where = 0; where < 3; where++) {
+        rig_put_job((struct rig_job){.id = "A", .options = " max_deliveries=0"});
+        for (int loss = 0; loss < 2; loss++) {
+            assert_string_equal(rig_take("w", 1)->ids, "A");
+            if (where == 2 && loss == 1)
+                break;
+            rig_pass(RIG_LEASE);
+            rig_reclaim();
+            if (where == 0)
+                break;
+        }
+        assert_int_equal(rig_cancel("A"), where == 0   ? WR_CANCEL_READY
+                                          : where == 1 ? WR_CANCEL_DELAYED
+                                                       : WR_CANCEL_FLAGGED);
+        rig_pass(RIG_LEASE);
+        rig_reclaim();
+        rig_promote(9);
+        assert_int_equal(rig_take("w", 1)->n, 0);
+        assert_string_equal(rig_where("A"), "");
+        rig_assert_sums();
+    }
+}
+
+static void
+a_waiting_job_is_cancelled_at_once(void **state)
+{
+    (void)state;
+    rig_put_many("A B");
+    assert_int_equal(rig_cancel("A"), WR_CANCEL_READY);
+    assert_int_equal(rig_cancel("A"), WR_CANCEL_GONE);
+    assert_string_equal(rig_where("A"), "RT");
+    assert_int_equal(rig_stat("cancelled_ready"), 1);
+    rig_put_job((struct rig_job){.id = "C", .due = "+100"});
+    assert_int_equal(rig_cancel("C"), WR_CANCEL_DELAYED);
+    assert_int_equal(rig_cancel("C"), WR_CANCEL_GONE);
+    assert_string_equal(rig_where("C"), "");
+    assert_int_equal(rig_stat("cancelled_delayed"), 1);
+    rig_assert_sums();
+}
+
+static void
+a_running_job_is_flagged_and_its_worker_told_A19(void **state)
+{
+    (void)state;
+    rig_put("A");
+    rig_take("w", 1);
+    assert_int_equal(rig_cancel("A"), WR_CANCEL_FLAGGED);
+    assert_string_equal(redis_do(rig.redis, "LRANGE weir:worker:w:hint 0 -1"), "cancel");
+    assert_int_equal(rig_cancel("A"), WR_CANCEL_FLAGGED); /* twice: the same */
+    assert_string_equal(rig_where("A"), "JPS");
+    assert_int_equal(rig_stat("cancelled_processing"), 0);
+    assert_int_equal(rig_release("w", "A"), WR_ANSWERED_CANCELLED);
+    rig_assert_sums();
+}
+
+static void
+what_ended_cannot_be_cancelled_A19(void **state)
+{
+    (void)state;
+    rig_put_job((struct rig_job){.id = "A", .options = " keep=1000"});
+    rig_take("w", 1);
+    rig_ack("w", "A");
+    assert_int_equal(rig_cancel("A"), WR_CANCEL_DONE);
+    rig_kill_job("B");
+    assert_int_equal(rig_cancel("B"), WR_CANCEL_DEAD);
+    assert_int_equal(rig_cancel("C"), WR_CANCEL_GONE);
+    assert_string_equal(rig_where("A"), "JKS");
+    assert_string_equal(rig_where("B"), "JSX");
+    rig_assert_sums();
+}
+
+static void
+a_released_job_can_be_cancelled_and_comes_to_its_tombstone(void **state)
+{
+    (void)state;
+    rig_put_many("A B");
+    rig_take("w", 1);
+    rig_release("w", "A");
+    assert_int_equal(rig_cancel("A"), WR_CANCEL_READY);
+    assert_string_equal(rig_where("A"), "RT");
+    assert_string_equal(rig_take("w", 9)->ids, "B");
+    rig_assert_sums();
+}
+
+static void
+the_last_waiting_job_takes_list_and_tombstones_along_A4(void **state)
+{
+    (void)state;
+    rig_put_many("A B");
+    rig_cancel("A");
+    rig_cancel("B");
+    assert_string_equal(redis_do(rig.redis, "EXISTS %s %s", rig_key(WR_QUEUE_KEY_ready),
+                                 rig_key(WR_QUEUE_KEY_tombs)),
+                        "0");
+    rig_assert_sums();
+}
+
+static void
+a_record_without_a_place_is_not_taken_for_ready_A4d(void **state)
+{
+    (void)state;
+    rig_put("A");
+    redis_do(rig.redis, "DEL %s", rig_key(WR_QUEUE_KEY_ready)); /* evicted */
+    assert_int_equal(rig_cancel("A"), WR_CANCEL_BROKEN);
+    assert_string_equal(rig_where("A"), "J");
+    assert_int_equal(rig_audit().ready, 0);
+}
+
+static void
+one_id_twice_in_a_call_is_cancelled_once(void **state)
+{
+    struct wr_span ids[] = {{"A", 1}, {"A", 1}, {"B", 1}, {"B", 1}};
+    enum wr_cancelled out[4];
+
+    (void)state;
+    rig_put("A");
+    rig_put("C");
+    rig_put_job((struct rig_job){.id = "B", .due = "+100"});
+    assert_int_equal(wr_store_cancel(rig.store, rig.queue, ids, 4, out, &rig.err),
+                     WEIR_OK);
+    assert_int_equal(out[0], WR_CANCEL_READY);
+    assert_int_equal(out[1], WR_CANCEL_GONE);
+    assert_int_equal(out[2], WR_CANCEL_DELAYED);
+    assert_int_equal(out[3], WR_CANCEL_GONE);
+    rig_assert_sums();
+}
+
+/* ---- replay and purge ---- */
+
+static void
+a_replayed_job_has_a_new_life_T21(void **state)
+{
+    const struct rig_taken *t;
+
+    (void)state;
+    rig_put_many("A B");
+    rig_take("w", 1);
+    rig_retry("w", "A", 0);
+    rig_promote(1);
+    rig_take("w", 2);
+    rig_bury("w", "A");
+    redis_do(rig.redis, "DEL %s", rig_key(WR_QUEUE_KEY_wake));
+    assert_int_equal(rig_replay("A"), WR_REPLAY_OK);
+    assert_string_equal(rig_where("A"), "JRS");
+    assert_true(rig_has_marker());
+    t = rig_take("w", 1);
+    assert_int_equal(t->first.attempts, 0);
+    assert_int_equal(t->first.lost, 0);
+    assert_int_equal(t->first.deliveries, 3);
+    assert_int_equal(rig_replay("A"), WR_REPLAY_GONE);
+    assert_int_equal(rig_stat("replayed"), 1);
+    rig_assert_sums();
+}
+
+static void
+a_replayed_job_goes_to_the_back(void **state)
+{
+    (void)state;
+    rig_kill_job("A");
+    rig_put_many("B C");
+    rig_replay("A");
+    assert_string_equal(rig_take("w", 9)->ids, "B C A");
+}
+
+static void
+replay_takes_the_unique_key_again_or_says_who_has_it_A14b(void **state)
+{
+    (void)state;
+    put_unique("A", "k", WR_ADMIT_STORED);
+    rig_take("w", 1);
+    rig_bury("w", "A");
+    put_unique("B", "k", WR_ADMIT_STORED);
+    assert_int_equal(rig_replay("A"), WR_REPLAY_UNIQUE);
+    assert_string_equal(rig_where("A"), "JSX");
+    rig_take("w", 1);
+    rig_ack("w", "B");
+    assert_int_equal(rig_replay("A"), WR_REPLAY_OK);
+    put_unique("C", "k", WR_ADMIT_UNIQUE);
+    rig_assert_sums();
+}
+
+static void
+two_dead_jobs_of_one_key_do_not_both_come_back_A14b(void **state)
+{
+    size_t moved;
+
+    (void)state;
+    for (char id[] = "A"; id[0] <= 'B'; id[0]++) {
+        put_unique(id, "k", WR_ADMIT_STORED);
+        rig_take("w", 1);
+        rig_bury("w", id);
+        rig_pass(1);
+    }
+    assert_int_equal(
+        wr_store_replay(rig.store, rig.queue, NULL, 10, 0, NULL, &moved, &rig.err),
+        WEIR_OK);
+    assert_int_equal(moved, 1);
+    assert_string_equal(rig_where("A"), "JRS");
+    assert_string_equal(rig_where("B"), "JSX");
+    rig_assert_sums();
+}
+
+static void
+answers_of_a_replay_stand_at_their_items(void **state)
+{
+    struct wr_span ids[] = {{"none", 4}, {"A", 1}, {"B", 1}, {"B", 1}};
+    enum wr_replayed out[4];
+    size_t moved;
+
+    (void)state;
+    rig_put("A");
+    redis_do(rig.redis, "HDEL %s A", rig_key(WR_QUEUE_KEY_jobs));
+    rig_take("w", 1);
+    rig_kill_job("B");
+    assert_int_equal(
+        wr_store_replay(rig.store, rig.queue, ids, 4, 0, out, &moved, &rig.err), WEIR_OK);
+    assert_int_equal(moved, 1);
+    assert_int_equal(out[0], WR_REPLAY_GONE);
+    assert_int_equal(out[1], WR_REPLAY_NOBODY);
+    assert_int_equal(out[2], WR_REPLAY_OK);
+    assert_int_equal(out[3], WR_REPLAY_GONE);
+    rig_assert_sums();
+}
+
+static void
+stubs_do_not_hide_the_others_from_a_slice(void **state)
+{
+    size_t moved;
+
+    (void)state;
+    rig_put_many("A B C");
+    redis_do(rig.redis, "HDEL %s A B C", rig_key(WR_QUEUE_KEY_jobs));
+    rig_take("w", 1);
+    rig_pass(5);
+    rig_kill_job("D");
+    assert_int_equal(
+        wr_store_replay(rig.store, rig.queue, NULL, 1, 0, NULL, &moved, &rig.err),
+        WEIR_OK);
+    assert_int_equal(moved, 1);
+    assert_string_equal(rig_where("D"), "JRS");
+    rig_assert_sums();
+}
+
+static void
+the_oldest_dead_go_first_and_none_that_died_later(void **state)
+{
+    size_t moved;
+
+    (void)state;
+    rig_kill_job("C");
+    rig_pass(10);
+    rig_kill_job("B");
+    rig_pass(10);
+    rig_kill_job("A");
+    assert_int_equal(
+        wr_store_purge(rig.store, rig.queue, NULL, 1, 0, NULL, &moved, &rig.err),
+        WEIR_OK);
+    assert_string_equal(rig_where("C"), "");
+    assert_int_equal(wr_store_purge(rig.store, rig.queue, NULL, 9, RIG_START + 10, NULL,
+                                    &moved, &rig.err),
+                     WEIR_OK);
+    assert_int_equal(moved, 1);
+    assert_string_equal(rig_where("B"), "");
+    assert_string_equal(rig_where("A"), "JSX");
+    assert_int_equal(rig_stat("purged"), 2);
+    rig_assert_sums();
+}
+
+static void
+a_purged_job_leaves_nothing(void **state)
+{
+    (void)state;
+    rig_kill_job("A");
+    assert_int_equal(rig_purge("A"), WR_REPLAY_OK);
+    assert_int_equal(rig_purge("A"), WR_REPLAY_GONE);
+    assert_string_equal(rig_where("A"), "");
+    assert_string_equal(redis_do(rig.redis, "EXISTS %s", rig_key(WR_QUEUE_KEY_errors)),
+                        "0");
+    rig_assert_sums();
+}
+
+/* ---- replace ---- */
+
+static enum weir_err
+replace(const char *id, const char *payload, const char *unique, const char *due)
+{
+    char options[64] = "";
+    struct wr_admit item;
+
+    if (unique)
+        snprintf(options, sizeof(options), " unique=%s", strchr(unique, ' ') + 1);
+    item = rig_item((struct rig_job){.id = id,
+                                     .options = options,
+                                     .payload = {payload, strlen(payload)},
+                                     .unique = unique,
+                                     .due = due});
+    return wr_store_replace(rig.store, rig.queue, &item, &rig.err);
+}
+
+static void
+a_job_that_waits_can_be_replaced_and_keeps_its_place_U07(void **state)
+{
+    (void)state;
+    rig_put_many("A B");
+    rig_pass(100);
+    assert_int_equal(replace("A", "new", NULL, NULL), WEIR_OK);
+    assert_string_equal(redis_do(rig.redis, "HGET %s A", rig_key(WR_QUEUE_KEY_jobs)),
+                        "1 t 1796000000000\nnew");
+    assert_int_equal(rig_stat("replaced"), 1);
+    assert_string_equal(rig_take("w", 9)->ids, "A B");
+    rig_assert_sums();
+}
+
+static void
+a_delayed_job_gets_its_new_time(void **state)
+{
+    (void)state;
+    rig_put_job((struct rig_job){.id = "A", .due = "+5000"});
+    redis_do(rig.redis, "DEL %s", rig_key(WR_QUEUE_KEY_due));
+    assert_int_equal(replace("A", "new", NULL, NULL), WEIR_OK);
+    assert_string_equal(redis_do(rig.redis, "ZSCORE %s A", rig_key(WR_QUEUE_KEY_delayed)),
+                        "1796000005000");
+    assert_int_equal(replace("A", "new", NULL, "+100"), WEIR_OK);
+    assert_string_equal(redis_do(rig.redis, "ZSCORE %s A", rig_key(WR_QUEUE_KEY_delayed)),
+                        "1796000000100");
+    assert_string_equal(redis_do(rig.redis, "LLEN %s", rig_key(WR_QUEUE_KEY_due)), "1");
+    assert_int_equal(replace("A", "new", NULL, "@1"), WEIR_OK); /* over: due at once */
+    assert_int_equal(rig_promote(1).moved, 1);
+    rig_assert_sums();
+}
+
+static void
+what_started_or_ended_is_not_replaced_T19(void **state)
+{
+    (void)state;
+    assert_int_equal(replace("A", "new", NULL, NULL), WEIR_E_NO_JOB);
+    rig_put_job((struct rig_job){.id = "A", .options = " keep=1000"});
+    rig_take("w", 1);
+    assert_int_equal(replace("A", "new", NULL, NULL), WEIR_E_WRONG_STATE);
+    rig_ack("w", "A");
+    assert_int_equal(replace("A", "new", NULL, NULL), WEIR_E_WRONG_STATE);
+    rig_kill_job("B");
+    assert_int_equal(replace("B", "new", NULL, NULL), WEIR_E_WRONG_STATE);
+    assert_int_equal(replace("C", "new", NULL, NULL), WEIR_E_NO_JOB);
+    assert_string_equal(rig_where("C"), "");
+    rig_assert_sums();
+}
+
+static void
+replace_gives_the_old_unique_key_back_and_takes_the_new_A14d(void **state)
+{
+    (void)state;
+    put_unique("A", "k1", WR_ADMIT_STORED);
+    assert_int_equal(replace("A", "new", "0 k2", NULL), WEIR_OK);
+    put_unique("B", "k1", WR_ADMIT_STORED);
+    put_unique("C", "k2", WR_ADMIT_UNIQUE);
+    assert_int_equal(replace("A", "new", "0 k1", NULL), WEIR_E_UNIQUE);
+    assert_int_equal(replace("A", "new", NULL, NULL), WEIR_OK);
+    put_unique("C", "k2", WR_ADMIT_STORED);
+    rig_take("w", 9);
+    rig_ack("w", "A");
+    rig_ack("w", "B");
+    rig_ack("w", "C");
+    assert_string_equal(redis_do(rig.redis, "EXISTS %s", rig_key(WR_QUEUE_KEY_unique)),
+                        "0");
+    rig_assert_sums();
+}
+
+static void
+a_cancel_after_a_replace_frees_the_key_of_the_new_record_A14d(void **state)
+{
+    (void)state;
+    put_unique("A", "k1", WR_ADMIT_STORED);
+    rig_take("w", 1);
+    rig_release("w", "A"); /* its state names k1 */
+    assert_int_equal(replace("A", "new", "0 k2", NULL), WEIR_OK);
+    assert_int_equal(rig_cancel("A"), WR_CANCEL_READY);
+    assert_string_equal(redis_do(rig.redis, "EXISTS %s", rig_key(WR_QUEUE_KEY_unique)),
+                        "0");
+    rig_assert_sums();
+}
+
+static void
+a_payload_over_the_limit_does_not_replace_D05(void **state)
+{
+    struct wr_limits limits = {5, -1, -1};
+
+    (void)state;
+    rig_put("A");
+    assert_int_equal(wr_store_create(rig.store, rig.queue, &limits, NULL, &rig.err),
+                     WEIR_OK);
+    assert_int_equal(replace("A", "123456", NULL, NULL), WEIR_E_TOO_BIG);
+    assert_int_equal(replace("A", "12345", NULL, NULL), WEIR_OK);
+}
+
+/* ---- pause, resume ---- */
+
+static void
+pause_and_resume_say_what_was(void **state)
+{
+    struct weir_audit a;
+    bool was;
+
+    (void)state;
+    rig_put("A");
+    assert_int_equal(
+        wr_store_pause(rig.store, rig.queue, "ann", "too hot", &was, &rig.err), WEIR_OK);
+    assert_false(was);
+    rig_pass(50);
+    assert_int_equal(wr_store_pause(rig.store, rig.queue, "bob", "other", &was, &rig.err),
+                     WEIR_OK);
+    assert_true(was);
+    a = rig_audit();
+    assert_true(a.paused);
+    assert_string_equal(a.paused_by, "ann");
+    assert_string_equal(a.paused_why, "too hot");
+    assert_int_equal(a.paused_at, RIG_START);
+    assert_false(rig_resume());
+    assert_true(rig_resume());
+    assert_false(rig_audit().paused);
+}
+
+static void
+resume_wakes_a_worker_only_if_a_job_waits_A15a(void **state)
+{
+    (void)state;
+    rig_put("A");
+    rig_pause();
+    redis_do(rig.redis, "DEL %s", rig_key(WR_QUEUE_KEY_wake));
+    rig_resume();
+    assert_true(rig_has_marker());
+    rig_cancel("A");
+    rig_pause();
+    redis_do(rig.redis, "DEL %s", rig_key(WR_QUEUE_KEY_wake));
+    rig_resume();
+    assert_false(rig_has_marker());
+}
+
+static void
+what_runs_goes_on_while_paused(void **state)
+{
+    (void)state;
+    rig_put_many("A B");
+    rig_take("w", 1);
+    rig_pause();
+    assert_int_equal(rig_extend("w", "A", 0), WR_EXTEND_OK);
+    assert_int_equal(rig_ack("w", "A"), WR_ANSWERED_OK);
+    assert_int_equal(rig_cancel("B"), WR_CANCEL_READY);
+    rig_assert_sums();
+}
+
+/* ---- looking ---- */
+
+static const char *
+inspect(const char *id)
+{
+    return rig_script(&wr_script_list_inspect, "1796000000000", id, "100", NULL);
+}
+
+static void
+inspect_tells_all_of_a_job(void **state)
+{
+    (void)state;
+    rig_put("A");
+    assert_string_equal(inspect("A"),
+                        "OK 1796000000000 ready  1 t 1796000000000\nx 19   0  ");
+    assert_string_equal(inspect("B"), "GONE 1796000000000");
+    rig_put_job((struct rig_job){.id = "B", .options = " keep=5", .due = "+100"});
+    assert_string_equal(inspect("B"), "OK 1796000000000 delayed 1796000000100 "
+                                      "1 t 1796000000000 keep=5\nx 26   0  ");
+}
+
+static void
+an_old_tombstone_does_not_make_a_delayed_job_look_broken_A4b(void **state)
+{
+    (void)state;
+    rig_put_many("A B");
+    rig_cancel("A");
+    assert_string_equal(inspect("A"), "GONE 1796000000000");
+    rig_put_job((struct rig_job){.id = "A", .due = "+100"});
+    assert_memory_equal(inspect("A"), "OK 1796000000000 delayed ", 25);
+}
+
+static void
+a_page_of_ready_jobs_leaves_the_cancelled_out(void **state)
+{
+    (void)state;
+    rig_put_many("A B C");
+    rig_cancel("B");
+    assert_string_equal(rig_script(&wr_script_list_browse, "ready", "0", "2", NULL),
+                        "OK 2 A  1 t 1796000000000\nx  ");
+    assert_string_equal(rig_script(&wr_script_list_browse, "ready", "2", "2", NULL),
+                        "OK 1 C  1 t 1796000000000\nx  ");
+    assert_string_equal(rig_script(&wr_script_list_browse, "ready", "3", "2", NULL),
+                        "OK 0");
+    assert_string_equal(rig_script(&wr_script_list_browse, "dead", "0", "2", NULL),
+                        "OK 0");
+}
+
+static void
+create_says_whether_the_queue_is_new_A21(void **state)
+{
+    struct wr_limits limits = {-1, 7, -1};
+    bool made;
+
+    (void)state;
+    assert_int_equal(wr_store_create(rig.store, rig.queue, &limits, &made, &rig.err),
+                     WEIR_OK);
+    assert_true(made);
+    assert_int_equal(wr_store_create(rig.store, rig.queue, NULL, &made, &rig.err),
+                     WEIR_OK);
+    assert_false(made);
+    assert_string_equal(
+        redis_do(rig.redis, "HMGET %s engine kept_max", rig_key(WR_QUEUE_KEY_config)),
+        "list 7");
+    assert_string_equal(redis_do(rig.redis, "SISMEMBER weir:queues q"), "1");
+    assert_string_equal(rig_script(&wr_script_list_create, "m", "kept_max", "", NULL),
+                        "AGAIN");
+    assert_string_equal(
+        redis_do(rig.redis, "HEXISTS %s kept_max", rig_key(WR_QUEUE_KEY_config)), "0");
+}
+
+static void
+many_queues_can_be_listed(void **state)
+{
+    struct wr_reply *reply;
+
+    (void)state;
+    for (int i = 0; i < 9000; i += 10)
+        redis_do(rig.redis, "SADD weir:queues q%d q%d q%d q%d q%d q%d q%d q%d q%d q%d", i,
+                 i + 1, i + 2, i + 3, i + 4, i + 5, i + 6, i + 7, i + 8, i + 9);
+    assert_int_equal(wr_store_registry(rig.store, &reply, &rig.err), WEIR_OK);
+    assert_int_equal(wr_reply_len(reply), 9001);
+    wr_reply_free(reply);
+}
+
+/* ---- the leader's lock ---- */
+
+static bool
+lead(const char *me, const char *seen, char value[128])
+{
+    int64_t server_ms;
+    bool leads;
+
+    assert_int_equal(wr_store_lead(rig.store, rig.queue, me, seen, &leads, value,
+                                   &server_ms, &rig.err),
+                     WEIR_OK);
+    assert_int_equal(server_ms, rig.now);
+    return leads;
+}
+
+static void
+one_leads_and_another_takes_over_when_nothing_moves_A25(void **state)
+{
+    char value[128], seen[128];
+
+    (void)state;
+    assert_true(lead("a", "", value));
+    assert_false(lead("b", "", value));
+    snprintf(seen, sizeof(seen), "%s", value);
+    assert_true(lead("a", "", value)); /* it moved */
+    assert_false(lead("b", seen, value));
+    assert_string_not_equal(value, seen);
+    rig_clock(RIG_START - 3600000); /* no clock has a say in it */
+    assert_true(lead("b", value, seen));
+    assert_false(lead("a", "", value));
+    assert_int_equal(wr_store_unlead(rig.store, rig.queue, "a", &rig.err), WEIR_OK);
+    assert_false(lead("a", "", value)); /* not a's lock: it stays */
+    assert_int_equal(wr_store_unlead(rig.store, rig.queue, "b", &rig.err), WEIR_OK);
+    assert_true(lead("a", "", value));
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        RIG_TEST(a_job_that_goes_round_is_cancelled_wherever_it_is_L18),
+        RIG_TEST(a_waiting_job_is_cancelled_at_once),
+        RIG_TEST(a_running_job_is_flagged_and_its_worker_told_A19),
+        RIG_TEST(what_ended_cannot_be_cancelled_A19),
+        RIG_TEST(a_released_job_can_be_cancelled_and_comes_to_its_tombstone),
+        RIG_TEST(the_last_waiting_job_takes_list_and_tombstones_along_A4),
+        RIG_TEST(a_record_without_a_place_is_not_taken_for_ready_A4d),
+        RIG_TEST(one_id_twice_in_a_call_is_cancelled_once),
+        RIG_TEST(a_replayed_job_has_a_new_life_T21),
+        RIG_TEST(a_replayed_job_goes_to_the_back),
+        RIG_TEST(replay_takes_the_unique_key_again_or_says_who_has_it_A14b),
+        RIG_TEST(two_dead_jobs_of_one_key_do_not_both_come_back_A14b),
+        RIG_TEST(answers_of_a_replay_stand_at_their_items),
+        RIG_TEST(stubs_do_not_hide_the_others_from_a_slice),
+        RIG_TEST(the_oldest_dead_go_first_and_none_that_died_later),
+        RIG_TEST(a_purged_job_leaves_nothing),
+        RIG_TEST(a_job_that_waits_can_be_replaced_and_keeps_its_place_U07),
+        RIG_TEST(a_delayed_job_gets_its_new_time),
+        RIG_TEST(what_started_or_ended_is_not_replaced_T19),
+        RIG_TEST(replace_gives_the_old_unique_key_back_and_takes_the_new_A14d),
+        RIG_TEST(a_cancel_after_a_replace_frees_the_key_of_the_new_record_A14d),
+        RIG_TEST(a_payload_over_the_limit_does_not_replace_D05),
+        RIG_TEST(pause_and_resume_say_what_was),
+        RIG_TEST(resume_wakes_a_worker_only_if_a_job_waits_A15a),
+        RIG_TEST(what_runs_goes_on_while_paused),
+        RIG_TEST(inspect_tells_all_of_a_job),
+        RIG_TEST(an_old_tombstone_does_not_make_a_delayed_job_look_broken_A4b),
+        RIG_TEST(a_page_of_ready_jobs_leaves_the_cancelled_out),
+        RIG_TEST(create_says_whether_the_queue_is_new_A21),
+        RIG_TEST(many_queues_can_be_listed),
+        RIG_TEST(one_leads_and_another_takes_over_when_nothing_moves_A25),
+    };
+
+    return RIG_MAIN(tests);
+}
