@@ -2,7 +2,8 @@
  * embed/embed.h - a private redis-server (or valkey-server): nothing to configure.
  *
  * It listens on a Unix socket only, keeps its jobs in an append-only file in its folder,
- * and ends with the process that started it.
+ * and ends with the process that started it (with the thread, to be exact: start it from
+ * one that lives as long). Its folder is locked for as long as the server lives.
  */
 #ifndef WR_EMBED_EMBED_H
 #define WR_EMBED_EMBED_H
@@ -17,12 +18,13 @@ struct wr_embed;
 
 struct wr_embed_options {
     const char *dir;    /* made if it is not there; 0700 */
-    const char *socket; /* at most 107 bytes */
+    const char *socket; /* over 107 bytes: a short one in /tmp/weir-UID stands in */
     const char *fsync;  /* "everysec" (default), "always" */
 };
 
-/* E_CONFIG: no redis-server installed, the folder is in use or cannot be used; E_IO: it
- * ended at once (its last words are quoted). */
+/* E_CONFIG: no redis-server installed, the folder is in use or cannot be used, another
+ * server has the socket; E_IO: it ended at once (its last words are quoted). Returns when
+ * it has loaded its file and answers. */
 enum weir_err
 wr_embed_start(const struct wr_embed_options *options, struct wr_embed **out,
                struct weir_error *err) WEIR_MUST_CHECK;
@@ -37,8 +39,8 @@ bool wr_embed_lives(struct wr_embed *embed, struct weir_error *err);
 bool wr_embed_answers(const char *url);
 
 /* ${XDG_STATE_HOME:-~/.local/state}/weir/NAMESPACE and the socket of `weir dev`
- * ($XDG_RUNTIME_DIR/weir-NAMESPACE.sock, else in the folder). False: no home, or too
- * long. */
+ * ($XDG_RUNTIME_DIR/weir-NAMESPACE.sock, else in the folder). A namespace that is no
+ * plain file name is made one. False: no home, or too long. */
 bool wr_embed_default_dir(const char *ns, char *out, size_t cap);
 bool wr_embed_default_socket(const char *ns, char *out, size_t cap);
 
