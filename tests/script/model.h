@@ -28,15 +28,15 @@
 #define MODEL_PAYLOAD_MAX 64
 
 /* Every counter of the ledger, by its name in stats. */
-#define MODEL_COUNTERS(X)                                                           \
-    X(enqueued)                                                                     \
-    X(scheduled)                                                                    \
-    X(promoted)                                                                     \
-    X(released) X(reclaimed) X(reclaimed_delayed) X(replayed) X(deliveries) X(done) \
-        X(retried) X(buried) X(cancelled_ready) X(cancelled_delayed)                \
-            X(cancelled_processing) X(expired_ready) X(lost_body_ready) X(purged)   \
-                X(kept_in) X(forgotten) X(stale) X(replaced) X(skipped) X(tokens)   \
-                    X(kept_bytes)
+#define MODEL_COUNTERS(X)                                                          \
+    X(enqueued)                                                                    \
+    X(scheduled)                                                                   \
+    X(promoted)                                                                    \
+    X(released)                                                                    \
+    X(reclaimed) X(reclaimed_delayed) X(replayed) X(deliveries) X(done) X(retried) \
+        X(buried) X(cancelled_ready) X(cancelled_delayed) X(cancelled_processing)  \
+            X(expired_ready) X(lost_body_ready) X(purged) X(kept_in) X(forgotten)  \
+                X(stale) X(replaced) X(skipped) X(tokens) X(kept_bytes)
 
 enum model_place {
     MODEL_WAITS, /* in ready, or nowhere */
