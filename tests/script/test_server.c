@@ -1,0 +1,542 @@
+/*
+ * What every script must do whatever it moves: stop before its first write when a key is
+ * foreign, respect another engine, drain a full server, survive a forgotten script, set
+ * no time to live, and carry any bytes.
+ */
+#include "script/rig.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+
+#define NOW "1796000020000" /* after all leases, and after the due times */
+#define ARGS_MAX 20
+
+/* A call of each script, and its other paths, in a queue that has something everywhere:
+ * R1 R2 ready, T1 with a tombstone, P1 P2 P3 processing by w (P2 keeps its result, P3 is
+ * flagged), L1 delayed, X1 dead, K1 kept. PN stands for the token of that delivery. */
+static const struct row {
+    const struct wr_script *script;
+    bool paused;
+    const char *args[ARGS_MAX];
+} rows[] = {
+    {&wr_script_list_enqueue, false, {NOW, "c", "9", "m", "N", "1 t", "\nx", "7 key"}},
+    {&wr_script_list_schedule,
+     false,
+     {NOW, "c", "9", "m", "N", "1 t", "\nx", "", "+9", "M", "1 t", "\nx", "7 key", ""}},
+    {&wr_script_list_replace, false, {NOW, "R1", "1 t", "\ny", "7 key", ""}},
+    {&wr_script_list_replace, false, {NOW, "L1", "1 t", "\ny", "", "+1"}},
+    {&wr_script_list_farewell, false, {"c"}},
+    {&wr_script_list_promote, false, {NOW, "10"}},
+    {&wr_script_list_reserve, false, {NOW, "v", "1", "2", "1", "9000", "99999"}},
+    {&wr_script_list_reserve, false, {NOW, "v", "1", "0", "0", "9000", "99999"}},
+    {&wr_script_list_reserve, false, {NOW, "w", "5", "2", "0", "9000", "99999"}},
+    {&wr_script_list_reserve, true, {NOW, "v", "1", "2", "0", "9000", "99999"}},
+    {&wr_script_list_exchange,
+     false,
+     {NOW, "w", "9", "2", "0", "9000", "99999", "P1", "PN", "", "P2", "PN", "out"}},
+    {&wr_script_list_exchange,
+     true,
+     {NOW, "w", "9", "0", "0", "9000", "99999", "P2", "PN", "out"}},
+    {&wr_script_list_extend, false, {NOW, "w", "9000", "P1", "PN", "0"}},
+    {&wr_script_list_progress, false, {"w", "P1", "PN", "half"}},
+    {&wr_script_list_ack, false, {NOW, "w", "P1", "PN", "", "P2", "PN", "out"}},
+    {&wr_script_list_retry,
+     false,
+     {NOW, "w", "P1", "PN", "5", "failed", "x", "P3", "PN", "5", "failed", "x"}},
+    {&wr_script_list_bury,
+     false,
+     {NOW, "w", "P1", "PN", "permanent", "x", "P3", "PN", "permanent", "x"}},
+    {&wr_script_list_release, false, {"w", "P1", "PN", "P3", "PN"}},
+    {&wr_script_list_reclaim, false, {NOW, "9000", "10", NOW, "0", "60000", "10"}},
+    {&wr_script_list_reclaim, false, {NOW, "9000", "", "", "1", "1", "10"}},
+    {&wr_script_list_reclaim_held, false, {NOW, "w", "P1", "PN", "1"}},
+    {&wr_script_list_forget, false, {"1996000000000", "10", "100", "100000"}},
+    {&wr_script_list_sweep, false, {"1996000000000", "1", "0", "0", "10"}},
+    {&wr_script_list_cancel, false, {"R1", "L1", "P1", "X1", "K1", "none"}},
+    {&wr_script_list_replay, false, {"10", "", "X1"}},
+    {&wr_script_list_replay, false, {"10", ""}},
+    {&wr_script_list_purge, false, {"10", "", "X1"}},
+    {&wr_script_list_pause, false, {NOW, "me", "-"}},
+    {&wr_script_list_resume, true, {NULL}},
+    {&wr_script_list_create, false, {"m", "kept_max", "5"}},
+    {&wr_script_list_audit, false, {NOW}},
+    {&wr_script_list_inspect, false, {NOW, "R1", "100"}},
+    {&wr_script_list_browse, false, {"ready", "0", "10"}},
+    {&wr_script_list_locate, false, {"1", "R1", "P1"}},
+    {&wr_script_list_walk, false, {"jobs", "0", "10"}},
+};
+#define ROWS (sizeof(rows) / sizeof(rows[0]))
+
+static void
+put_with(const char *id, const char *options, const char *unique, const char *due)
+{
+    assert_int_equal(rig_put_job((struct rig_job){
+                         .id = id, .options = options, .unique = unique, .due = due}),
+                     WR_ADMIT_STORED);
+}
+
+static void
+make_world(bool paused)
+{
+    rig_fresh(NULL);
+    rig_kill_job("X1");
+    put_with("K1", " keep=9000", NULL, NULL);
+    rig_take("w", 1);
+    rig_ack_result("w", "K1", "out");
+    rig_put("P1");
+    put_with("P2", " keep=9000 unique=u2", "0 u2", NULL);
+    put_with("P3", " unique=u3", "50 u3", NULL);
+    rig.call = 5;
+    assert_string_equal(rig_take("w", 3)->ids, "P1 P2 P3");
+    rig_cancel("P3");
+    rig_put_many("T1 R2");
+    put_with("R1", " unique=u1", "0 u1", NULL);
+    rig_cancel("T1");
+    put_with("L1", "", NULL, "+500");
+    rig_script(&wr_script_list_enqueue, NOW, "c", "8", "m", "R1", "1 t", "\nx", "", NULL);
+    if (paused)
+        rig_pause();
+    redis_do(rig.redis, "DEL %s %s", rig_key(WR_QUEUE_KEY_wake),
+             rig_key(WR_QUEUE_KEY_due));
+}
+
+static const char *
+run_row(const struct row *row)
+{
+    static struct wr_buf text;
+    struct wr_span words[ARGS_MAX];
+    struct wr_reply *reply;
+    size_t n = 0;
+
+    for (; n < ARGS_MAX && row->args[n]; n++)
+        words[n] = wr_span_str(strcmp(row->args[n], "PN") == 0
+                                   ? rig_token("w", row->args[n - 1])
+                                   : row->args[n]);
+    reply = rig_script_argv(row->script, words, n);
+    rig_reply_text(reply, &text);
+    wr_reply_free(reply);
+    return text.ptr;
+}
+
+/* All keys and what they hold. */
+static const char *
+snapshot(void)
+{
+    static const char script[] =
+        "local keys, out = redis.call('KEYS', '*'), {}\n"
+        "table.sort(keys)\n"
+        "for i, key in ipairs(keys) do\n"
+        "  out[i] = key .. '=' .. redis.sha1hex(redis.call('DUMP', key))\n"
+        "end\n"
+        "return table.concat(out, '\\n')\n";
+    static struct wr_buf texts[2];
+    static unsigned turn;
+    struct wr_buf *text = &texts[turn++ % 2];
+    struct wr_span argv[] = {wr_span_str("EVAL"), wr_span_str(script), wr_span_str("0")};
+    struct wr_reply *reply;
+
+    assert_int_equal(
+        wr_conn_call(rig.conn, argv, 3, wr_clock_ms() + 5000, &reply, &rig.err), WEIR_OK);
+    wr_buf_clear(text);
+    wr_buf_add(text, wr_reply_span(reply).ptr, wr_reply_span(reply).len);
+    wr_reply_free(reply);
+    return text->ptr;
+}
+
+static void
+every_list_script_has_a_row(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < wr_scripts_count; i++) {
+        bool found = strncmp(wr_scripts[i]->name, "list/", 5) != 0;
+
+        for (size_t r = 0; r < ROWS; r++)
+            found = found || rows[r].script == wr_scripts[i];
+        if (!found)
+            fail_msg("%s: add a row for it here", wr_scripts[i]->name);
+    }
+}
+
+static void
+every_row_is_answered_as_it_should_be(void **state)
+{
+    (void)state;
+    for (size_t r = 0; r < ROWS; r++) {
+        const char *reply;
+
+        make_world(rows[r].paused);
+        reply = run_row(&rows[r]);
+        if (strncmp(reply, "ERR", 3) == 0 || strncmp(reply, "ENGINE", 6) == 0 ||
+            strncmp(reply, "NOQUEUE", 7) == 0 || strncmp(reply, "CORRUPT", 7) == 0)
+            fail_msg("%s: %s", rows[r].script->name, reply);
+        rig_assert_equations(0);
+    }
+}
+
+static void
+a_foreign_key_stops_every_script_before_its_first_write(void **state)
+{
+    int stopped = 0;
+
+    (void)state;
+    for (size_t r = 0; r < ROWS; r++) {
+        const struct wr_script *s = rows[r].script;
+
+        for (size_t k = 0; k < s->nkeys; k++) {
+            const char *key = rig_key((enum wr_queue_key)s->keys[k]);
+            char before[8192];
+            const char *reply;
+            bool is_text;
+
+            make_world(rows[r].paused);
+            is_text = strcmp(redis_do(rig.redis, "TYPE %s", key), "string") == 0;
+            redis_do(rig.redis, "DEL %s", key);
+            redis_do(rig.redis, is_text ? "LPUSH %s x" : "SET %s x", key);
+            snprintf(before, sizeof(before), "%s", snapshot());
+            reply = run_row(&rows[r]);
+            if (strncmp(reply, "ERR", 3) != 0)
+                continue; /* its path does not need this key */
+            stopped++;
+            if (strcmp(before, snapshot()) != 0)
+                fail_msg("%s wrote before it found %s foreign: %s", s->name, key, reply);
+        }
+    }
+    print_message("%d calls stopped\n", stopped);
+    assert_true(stopped > 250);
+}
+
+static void
+a_foreign_key_is_reported_as_corrupt(void **state)
+{
+    struct wr_admit item = rig_item((struct rig_job){.id = "A"});
+    struct wr_admitted out;
+
+    (void)state;
+    redis_do(rig.redis, "SET %s x", rig_key(WR_QUEUE_KEY_ready));
+    rig_script(&wr_script_list_create, "m", NULL);
+    redis_do(rig.redis, "HSET %s engine list", rig_key(WR_QUEUE_KEY_config));
+    assert_int_equal(wr_store_enqueue(rig.store, rig.queue, &rig.channel, &item, 1, &out,
+                                      NULL, &rig.err),
+                     WEIR_E_CORRUPT);
+    assert_non_null(strstr(rig.err.text, "WRONGTYPE"));
+    assert_string_equal(redis_do(rig.redis, "EXISTS %s", rig_key(WR_QUEUE_KEY_jobs)),
+                        "0");
+}
+
+static bool
+asks_for_the_engine(const struct wr_script *s)
+{
+    return s != &wr_script_list_extend && s != &wr_script_list_progress &&
+           s != &wr_script_list_farewell;
+}
+
+static void
+every_script_respects_another_engine_A21(void **state)
+{
+    (void)state;
+    for (size_t r = 0; r < ROWS; r++) {
+        char before[8192];
+
+        if (!asks_for_the_engine(rows[r].script))
+            continue;
+        make_world(rows[r].paused);
+        redis_do(rig.redis, "HSET %s engine stream", rig_key(WR_QUEUE_KEY_config));
+        snprintf(before, sizeof(before), "%s", snapshot());
+        assert_memory_equal(run_row(&rows[r]), "ENGINE", 6);
+        assert_string_equal(before, snapshot());
+    }
+}
+
+static void
+no_script_makes_a_queue_again_whose_config_is_gone_A21b(void **state)
+{
+    (void)state;
+    for (size_t r = 0; r < ROWS; r++) {
+        char before[8192];
+
+        if (!asks_for_the_engine(rows[r].script))
+            continue;
+        make_world(rows[r].paused);
+        redis_do(rig.redis, "DEL %s", rig_key(WR_QUEUE_KEY_config));
+        snprintf(before, sizeof(before), "%s", snapshot());
+        assert_memory_equal(run_row(&rows[r]), "CORRUPT", 7);
+        assert_string_equal(before, snapshot());
+    }
+}
+
+static void
+only_enqueue_schedule_and_create_make_a_queue_A21d(void **state)
+{
+    (void)state;
+    for (size_t r = 0; r < ROWS; r++) {
+        const struct wr_script *s = rows[r].script;
+        const char *reply;
+
+        rig_fresh(NULL);
+        reply = run_row(&rows[r]);
+        if (s == &wr_script_list_enqueue || s == &wr_script_list_schedule)
+            assert_memory_equal(reply, "OK 1", 4);
+        else if (s == &wr_script_list_create)
+            assert_string_equal(reply, "MADE");
+        else {
+            if (s == &wr_script_list_replace)
+                assert_memory_equal(reply, "ABSENT", 6);
+            else if (asks_for_the_engine(s))
+                assert_string_equal(reply, "NOQUEUE");
+            assert_string_equal(redis_do(rig.redis, "DBSIZE"), "0");
+        }
+    }
+}
+
+static void
+nothing_that_is_counted_has_a_time_to_live_T09(void **state)
+{
+    char keys[4096], *save = NULL;
+
+    (void)state;
+    make_world(false);
+    rig_pass(20000);
+    rig_promote(9);
+    rig_reclaim();
+    rig_forget(9);
+    snprintf(keys, sizeof(keys), "%s", redis_do(rig.redis, "KEYS weir:{q}:*"));
+    for (char *key = strtok_r(keys, " ", &save); key; key = strtok_r(NULL, " ", &save)) {
+        if (!strstr(key, ":heartbeat:"))
+            assert_string_equal(redis_do(rig.redis, "TTL %s", key), "-1");
+    }
+    rig_assert_sums();
+}
+
+static void
+without_a_test_clock_the_servers_counts_in_ms_T16(void **state)
+{
+    int64_t before = wr_clock_wall_ms(), score;
+
+    (void)state;
+    rig_clock(0);
+    rig_put_job((struct rig_job){.id = "A", .due = "+60000"});
+    score = strtoll(redis_do(rig.redis, "ZSCORE %s A", rig_key(WR_QUEUE_KEY_delayed)),
+                    NULL, 10);
+    assert_in_range(score, before + 60000 - 2, wr_clock_wall_ms() + 60000 + 2);
+    assert_int_equal(rig_promote(1).moved, 0);
+}
+
+/* ---- a full server ---- */
+
+static bool
+drains(const struct wr_script *s)
+{
+    return s != &wr_script_list_enqueue && s != &wr_script_list_schedule &&
+           s != &wr_script_list_replace && s != &wr_script_list_progress &&
+           s != &wr_script_list_create;
+}
+
+static void
+a_full_server_refuses_new_jobs_and_can_be_drained_F17(void **state)
+{
+    struct wr_admit item = rig_item((struct rig_job){.id = "new"});
+    struct wr_admitted out;
+
+    (void)state;
+    for (size_t r = 0; r < ROWS; r++) {
+        const char *reply;
+
+        make_world(rows[r].paused);
+        redis_do(rig.redis, "CONFIG SET maxmemory 1");
+        reply = run_row(&rows[r]);
+        redis_do(rig.redis, "CONFIG SET maxmemory 0");
+        if (drains(rows[r].script) && strncmp(reply, "ERR", 3) == 0)
+            fail_msg("%s cannot drain a full server: %s", rows[r].script->name, reply);
+        if (!drains(rows[r].script))
+            assert_memory_equal(reply, "ERR OOM", 7);
+    }
+    make_world(false);
+    redis_do(rig.redis, "CONFIG SET maxmemory 1");
+    assert_int_equal(wr_store_enqueue(rig.store, rig.queue, &rig.channel, &item, 1, &out,
+                                      NULL, &rig.err),
+                     WEIR_E_FULL);
+    assert_int_equal(wr_store_beat(rig.store, "w", NULL, false, &rig.err), WEIR_OK);
+    redis_do(rig.redis, "CONFIG SET maxmemory 0");
+    assert_string_equal(rig_where("new"), "");
+    rig_assert_sums();
+}
+
+/* ---- forgotten scripts ---- */
+
+static void
+forget_scripts(void)
+{
+    assert_string_equal(redis_do(rig.redis, "SCRIPT FLUSH"), "OK");
+}
+
+static void
+a_forgotten_script_is_loaded_again_N05(void **state)
+{
+    (void)state;
+    forget_scripts();
+    rig_put_job((struct rig_job){.id = "A", .options = " keep=10", .due = "+5"});
+    forget_scripts();
+    rig_pass(5);
+    assert_int_equal(rig_promote(1).moved, 1);
+    forget_scripts();
+    assert_string_equal(rig_take("w", 1)->ids, "A");
+    forget_scripts();
+    assert_int_equal(rig_extend("w", "A", 0), WR_EXTEND_OK);
+    forget_scripts();
+    assert_int_equal(rig_ack("w", "A"), WR_ANSWERED_OK);
+    rig_pass(10);
+    forget_scripts();
+    assert_int_equal(rig_forget(1).moved, 1);
+    forget_scripts();
+    rig_assert_sums();
+}
+
+/* ---- any bytes ---- */
+
+static void
+goes_through_unchanged(const void *payload, size_t len)
+{
+    struct wr_admit item = rig_item(
+        (struct rig_job){.id = "A", .options = " keep=10", .payload = {payload, len}});
+    struct wr_reserve how = {
+        .worker = "w", .call = rig.call++, .free = 1, .lease_ms = RIG_LEASE};
+    struct wr_record record;
+    struct wr_admitted out;
+    struct wr_batch batch;
+    struct wr_answer a;
+    enum wr_answered word;
+    struct wr_reply *reply;
+    int version;
+
+    assert_int_equal(wr_store_enqueue(rig.store, rig.queue, &rig.channel, &item, 1, &out,
+                                      NULL, &rig.err),
+                     WEIR_OK);
+    assert_int_equal(out.word, WR_ADMIT_STORED);
+    assert_int_equal(wr_store_reserve(rig.store, rig.queue, &how, &batch, &rig.err),
+                     WEIR_OK);
+    assert_int_equal(batch.n, 1);
+    assert_true(wr_record_read(batch.jobs[0].record, &record, &version));
+    assert_int_equal(record.payload.len, len);
+    assert_memory_equal(record.payload.ptr, payload, len);
+    a = (struct wr_answer){.id = wr_span_str("A"),
+                           .token = wr_span_str(batch.jobs[0].state.token),
+                           .result = {payload, len}};
+    assert_int_equal(wr_store_ack(rig.store, rig.queue, "w", &a, 1, &word, &rig.err),
+                     WEIR_OK);
+    assert_int_equal(word, WR_ANSWERED_OK);
+    wr_record_fini(&record);
+    wr_batch_fini(&batch);
+    assert_int_equal(wr_store_inspect(rig.store, rig.queue, wr_span_str("A"), 1 << 20,
+                                      &reply, &rig.err),
+                     WEIR_OK);
+    assert_int_equal(wr_reply_span(wr_reply_at(reply, 7)).len, len);
+    assert_memory_equal(wr_reply_span(wr_reply_at(reply, 7)).ptr, payload, len);
+    wr_reply_free(reply);
+    rig_pass(10);
+    assert_int_equal(rig_forget(1).moved, 1);
+}
+
+static void
+any_payload_and_result_goes_through_unchanged_D03(void **state)
+{
+    unsigned char all[256], *big = malloc(65536);
+    unsigned x = 1;
+
+    (void)state;
+    assert_non_null(big);
+    for (size_t i = 0; i < 256; i++)
+        all[i] = (unsigned char)i;
+    for (size_t i = 0; i < 65536; i++)
+        big[i] = (unsigned char)((x = x * 1103515245U + 12345U) >> 16);
+    goes_through_unchanged("", 0);
+    goes_through_unchanged("\n", 1);
+    goes_through_unchanged(all, 256);
+    goes_through_unchanged(big, 65536);
+    free(big);
+    rig_assert_sums();
+}
+
+static void
+live_a_whole_life(const char *id)
+{
+    assert_int_equal(rig_put(id), WR_ADMIT_STORED);
+    assert_int_equal(rig_cancel(id), WR_CANCEL_READY);
+    assert_int_equal(
+        rig_put_job((struct rig_job){.id = id, .options = " keep=10", .due = "+5"}),
+        WR_ADMIT_STORED);
+    rig_pass(5);
+    assert_int_equal(rig_promote(1).moved, 1);
+    assert_string_equal(rig_take("w", 1)->ids, id);
+    assert_int_equal(rig_extend("w", id, 0), WR_EXTEND_OK);
+    assert_int_equal(rig_progress("w", id, "half"), WR_EXTEND_OK);
+    assert_int_equal(rig_release("w", id), WR_ANSWERED_OK);
+    rig_take("w", 1);
+    rig.call--; /* the repeat finds it by its name */
+    assert_string_equal(rig_take("w", 1)->ids, id);
+    assert_int_equal(rig_retry("w", id, 0), WR_ANSWERED_OK);
+    assert_int_equal(rig_promote(1).moved, 1);
+    rig_take("w", 1);
+    rig_pass(RIG_LEASE);
+    assert_int_equal(rig_reclaim().moved, 1);
+    rig_take("w", 1);
+    assert_int_equal(rig_bury("w", id), WR_ANSWERED_OK);
+    assert_int_equal(rig_replay(id), WR_REPLAY_OK);
+    assert_string_equal(rig_take("w", 1)->ids, id);
+    assert_int_equal(rig_ack("w", id), WR_ANSWERED_OK);
+    assert_string_equal(rig_where(id), "JKS");
+    rig_assert_sums();
+    rig_pass(10);
+    assert_int_equal(rig_forget(1).moved, 1);
+}
+
+static void
+odd_ids_work_everywhere_D01(void **state)
+{
+    char longest[256];
+    const char *ids[] = {
+        "a:b",      "123", "0",        "-1",   "{x}", " a",     "a b c", "b ", "\xc3\xbc",
+        "\xff\xfe", "%",   "%00",      "a%41", "=",   "'\"\\",  "*",     "..", "-",
+        "|",        ",",   "0:EXISTS", "1e5",  "nil", "lost-1", longest};
+
+    (void)state;
+    memset(longest, 'x', 255);
+    longest[255] = '\0';
+    for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++)
+        live_a_whole_life(ids[i]);
+}
+
+static void
+a_repeat_finds_an_odd_first_id_D01(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++)
+        assert_string_equal(rig_script(&wr_script_list_enqueue, NOW, "c", "1", "m",
+                                       " 0:BIG - x ", "1 t", "\nx", "", NULL),
+                            i == 0 ? "OK 1" : "BEFORE 0");
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        RIG_TEST(every_list_script_has_a_row),
+        RIG_TEST(every_row_is_answered_as_it_should_be),
+        RIG_TEST(a_foreign_key_stops_every_script_before_its_first_write),
+        RIG_TEST(a_foreign_key_is_reported_as_corrupt),
+        RIG_TEST(every_script_respects_another_engine_A21),
+        RIG_TEST(no_script_makes_a_queue_again_whose_config_is_gone_A21b),
+        RIG_TEST(only_enqueue_schedule_and_create_make_a_queue_A21d),
+        RIG_TEST(nothing_that_is_counted_has_a_time_to_live_T09),
+        RIG_TEST(without_a_test_clock_the_servers_counts_in_ms_T16),
+        RIG_TEST(a_full_server_refuses_new_jobs_and_can_be_drained_F17),
+        RIG_TEST(a_forgotten_script_is_loaded_again_N05),
+        RIG_TEST(any_payload_and_result_goes_through_unchanged_D03),
+        RIG_TEST(odd_ids_work_everywhere_D01),
+        RIG_TEST(a_repeat_finds_an_odd_first_id_D01),
+    };
+
+    return RIG_MAIN(tests);
+}
