@@ -28,6 +28,7 @@
 #define MODEL_PAYLOAD_MAX 64
 
 /* Every counter of the ledger, by its name in stats. */
+/* clang-format off */
 #define MODEL_COUNTERS(X)                                                          \
     X(enqueued)                                                                    \
     X(scheduled)                                                                   \
@@ -37,6 +38,7 @@
         X(buried) X(cancelled_ready) X(cancelled_delayed) X(cancelled_processing)  \
             X(expired_ready) X(lost_body_ready) X(purged) X(kept_in) X(forgotten)  \
                 X(stale) X(replaced) X(skipped) X(tokens) X(kept_bytes)
+/* clang-format on */
 
 enum model_place {
     MODEL_WAITS, /* in ready, or nowhere */
