@@ -442,6 +442,20 @@ a_daemon_in_its_own_session_is_killed_with_its_run(void **state)
 }
 
 static void
+and_so_are_the_daemons_it_started(void **state)
+{
+    struct scene *s = *state;
+
+    /* Nobody holds our pipes, so the answer comes at once; each of them becomes the
+     * spawner's child only when the one before it has been killed. */
+    SH(s, "setsid sh -c \"setsid sh -c 'setsid sleep $1 & sleep $1' & sleep $1\" "
+          ">/dev/null 2>&1 & "
+          "sleep 0.3");
+    assert_exit(s, 0);
+    AWAIT(count_marked(s->mark) == 0);
+}
+
+static void
 so_is_one_that_wiped_its_environment(void **state)
 {
     struct scene *s = *state;
@@ -890,20 +904,22 @@ static void
 when_the_child_is_killed_all_that_ran_is_gone(void **state)
 {
     struct scene *s = *state;
-    pid_t pid = fork();
+    int hold[2];
+    pid_t pid;
 
+    assert_int_equal(pipe2(hold, O_CLOEXEC), 0);
+    pid = fork();
     assert_true(pid >= 0);
     if (pid == 0) {
         struct scene own;
 
+        close(hold[1]);
         start_own(&own, s->mark);
         /* A copy of the sockets lives on elsewhere: their end does not come. */
         if (fork() == 0) {
-            for (int i = 0; i < 600 && count_marked(own.mark) == 0; i++)
-                poll(NULL, 0, 5);
-            for (int i = 0; i < 600 && count_marked(own.mark) > 0; i++)
-                poll(NULL, 0, 5);
-            _exit(0);
+            char byte;
+
+            _exit(read(hold[0], &byte, 1) == 0 ? 0 : 1);
         }
         SH(&own, "trap '' TERM; (setsid sleep $1 &); sleep $1");
         _exit(0);
@@ -912,31 +928,47 @@ when_the_child_is_killed_all_that_ran_is_gone(void **state)
     kill(pid, SIGKILL);
     waitpid(pid, NULL, 0);
     AWAIT(count_marked(s->mark) == 0);
+    close(hold[0]);
+    close(hold[1]);
+}
+
+/* In a process whose descriptors 0, 1, 2 are closed where mask says so. */
+static _Noreturn void
+run_without(int mask)
+{
+    struct scene own;
+
+    for (int fd = 0; fd < 3; fd++) {
+        if (mask & 1 << fd)
+            close(fd);
+    }
+    start_own(&own, "1");
+    SH(&own, "cat; echo err >&2");
+    if (own.rc != WEIR_OK || own.end.exit_code != 0 || own.out.len != 0 ||
+        own.err.len != 4)
+        _exit(1);
+    own.payload = wr_span_str("in");
+    SH(&own, "cat; echo err >&2");
+    _exit(own.rc == WEIR_OK && own.end.exit_code == 0 && own.out.len == 2 &&
+                  own.err.len == 4
+              ? 0
+              : 2);
 }
 
 static void
 missing_standard_descriptors_of_the_worker_do_no_harm(void **state)
 {
-    pid_t pid = fork();
-    int status;
-
     (void)state;
-    assert_true(pid >= 0);
-    if (pid == 0) {
-        struct scene own;
+    for (int mask = 1; mask < 8; mask++) {
+        pid_t pid = fork();
+        int status;
 
-        for (int fd = 0; fd < 3; fd++)
-            close(fd);
-        start_own(&own, "1");
-        own.payload = wr_span_str("in");
-        SH(&own, "cat; echo err >&2");
-        _exit(own.rc == WEIR_OK && own.end.exit_code == 0 && own.out.len == 2 &&
-                      own.err.len == 4
-                  ? 0
-                  : 1);
+        assert_true(pid >= 0);
+        if (pid == 0)
+            run_without(mask);
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_int_equal(status, 0);
     }
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    assert_int_equal(status, 0);
 }
 
 static void
@@ -988,6 +1020,7 @@ main(void)
         TEST(nor_does_one_that_ignores_SIGTERM),
         TEST(a_child_left_behind_may_tidy_up),
         TEST(a_daemon_in_its_own_session_is_killed_with_its_run),
+        TEST(and_so_are_the_daemons_it_started),
         TEST(so_is_one_that_wiped_its_environment),
         TEST(the_daemons_of_other_runs_live_on),
         TEST(no_zombies_and_descriptors_are_left_by_200_jobs_X06),
