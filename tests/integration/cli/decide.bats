@@ -135,3 +135,12 @@ setup() { use_server main; }
     says $'enqueued\t1'
     exits 1 "$WEIR" queue show nosuch
 }
+
+@test "queue purge walks over many pages, also past jobs that were cancelled before" {
+    for i in {1..1800}; do echo "{\"type\":\"t\",\"queue\":\"p\",\"id\":\"j$i\"}"; done |
+        "$WEIR" enqueue --from - >/dev/null
+    for i in {1..700}; do echo "j$i"; done | "$WEIR" job cancel - >/dev/null
+    exits 0 "$WEIR" queue purge p --yes
+    [ "$output" = $'p\t1100' ]
+    [ "$("$WEIR" audit --deep --json | jq -c '[.cancelled, .ready, .gap, .findings]')" = '[1800,0,0,[]]' ]
+}
