@@ -440,6 +440,22 @@ a_queue_that_was_flushed_is_registered_again_A21c(void **state)
 }
 
 static void
+a_new_queue_is_registered_by_its_first_job_A21c(void **state)
+{
+    struct wr_admit item = rig_item((struct rig_job){.id = "A"});
+    struct wr_channel channel = {0};
+    struct wr_admitted out;
+    struct wr_queue *queue;
+
+    (void)state;
+    assert_int_equal(wr_store_queue(rig.store, "new", &queue, &rig.err), WEIR_OK);
+    assert_int_equal(
+        wr_store_enqueue(rig.store, queue, &channel, &item, 1, &out, NULL, &rig.err),
+        WEIR_OK);
+    assert_string_equal(redis_do(rig.redis, "SISMEMBER weir:queues new"), "1");
+}
+
+static void
 a_paused_queue_takes_jobs_and_wakes_nobody_A15d(void **state)
 {
     (void)state;
@@ -505,6 +521,7 @@ main(void)
         RIG_TEST(a_queue_of_another_engine_is_refused_A21),
         RIG_TEST(a_queue_whose_config_is_gone_is_not_made_again_A21b),
         RIG_TEST(a_queue_that_was_flushed_is_registered_again_A21c),
+        RIG_TEST(a_new_queue_is_registered_by_its_first_job_A21c),
         RIG_TEST(a_paused_queue_takes_jobs_and_wakes_nobody_A15d),
         RIG_TEST(a_marker_stands_once_however_many_jobs_come_A15),
         RIG_TEST(a_lost_body_in_processing_does_not_let_its_id_in_again_A17),

@@ -322,6 +322,10 @@ without_a_test_clock_the_servers_counts_in_ms_T16(void **state)
                     NULL, 10);
     assert_in_range(score, before + 60000 - 2, wr_clock_wall_ms() + 60000 + 2);
     assert_int_equal(rig_promote(1).moved, 0);
+    rig_put("B");
+    score = strtoll(redis_do(rig.redis, "HGET %s B", rig_key(WR_QUEUE_KEY_jobs)) + 4,
+                    NULL, 10);
+    assert_in_range(score, before - 2, wr_clock_wall_ms() + 2);
 }
 
 /* ---- a full server ---- */
