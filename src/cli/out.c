@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/error.h"
 #include "base/text.h"
 
@@ -338,6 +339,7 @@ print_rows(struct cli_table *t)
             print_padded(t, c, CLI_DIM, t->columns[c].title, widths[c]);
     }
     fputc('\n', t->cli->out);
+    WR_ASSERT(t->n > 0 || t->cells_n == 0);
     for (size_t i = 0; i < t->cells_n; i++) {
         size_t c = i % t->n;
 

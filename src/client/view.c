@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/assert.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/text.h"
@@ -165,6 +166,7 @@ weir_result_wait(struct weir_client *c, const char *queue, const char *id,
         rc = inspect(c, found, id, out, err);
         if (rc != WEIR_OK)
             return rc;
+        WR_ASSERT(*out);
         if (strcmp((*out)->state, "done") == 0)
             return WEIR_OK;
         if (strcmp((*out)->state, "dead") == 0)

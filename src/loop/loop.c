@@ -269,6 +269,7 @@ wr_watch_new(struct wr_loop *loop, int fd, wr_watch_fn *fn, void *arg,
 void
 wr_watch_ask(struct wr_watch *watch, unsigned events)
 {
+    WR_ASSERT(watch);
     if (watch->asked == events)
         return;
     watch->asked = events;

@@ -19,6 +19,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -401,6 +402,7 @@ drop_answers(struct io *io, struct pending *p, enum wr_verdict kind, size_t n,
     for (size_t i = 0; i < n; i++) {
         struct wr_run *run = p->first;
 
+        WR_ASSERT(run);
         p->first = run->next;
         if (!p->first)
             p->last = &p->first;

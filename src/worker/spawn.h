@@ -140,7 +140,7 @@ bool wr_spawn_take_environment(struct wr_spawn *spawn);
  * watches from `watch`, which answers false when out of memory. */
 int wr_spawn_start(struct wr_spawn_job *job,
                    bool (*watch)(struct wr_spawn_job *job, int pipe));
-void wr_spawn_close_pipe(struct wr_spawn_job *job, int pipe);
+void wr_spawn_close_pipe(struct wr_spawn_job *j, int i);
 
 /* ---- spawn_strays.c ---- */
 

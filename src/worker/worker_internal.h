@@ -176,9 +176,9 @@ enum weir_err
 wr_lease_start(const struct weir_worker *w, struct wr_runner *runner, const char *worker,
                _Atomic int64_t *io_tick_ms, struct wr_lease_thread **out,
                struct weir_error *err) WEIR_MUST_CHECK;
-void wr_lease_stop(struct wr_lease_thread *lease); /* NULL is allowed */
+void wr_lease_stop(struct wr_lease_thread *t); /* NULL is allowed */
 /* What the beat tells. */
-void wr_lease_set_processed(struct wr_lease_thread *lease, int64_t processed);
+void wr_lease_set_processed(struct wr_lease_thread *t, int64_t processed);
 
 /* How long one command may take here: long enough for a busy server, short enough to
  * leave time to fence. */
