@@ -286,8 +286,8 @@ resume_run(struct cli *cli, const void *opts, char *const *args, struct weir_err
         if (rc != WEIR_OK)
             break;
         snprintf(sentence, sizeof(sentence), "%s \"%s\".",
-                 was ? "Resumed queue" : "It was not paused: queue", *args);
-        print_done(cli, *args, was ? "resumed" : "was running", sentence);
+                 was ? "It was not paused: queue" : "Resumed queue", *args);
+        print_done(cli, *args, was ? "was running" : "resumed", sentence);
     }
     return rc;
 }

@@ -94,6 +94,9 @@ setup() { use_server main; }
     exits 0 "$WEIR" queue ls --json
     [ "$(value "$output" .paused)" = true ]
     exits 0 "$WEIR" queue resume p
+    [ "$output" = $'p\tresumed' ]
+    exits 0 "$WEIR" queue resume p
+    [ "$output" = $'p\twas running' ]
     exits 0 "$WEIR" queue ls --json
     [ "$(value "$output" .paused)" = false ]
     run on_terminal "$WEIR" queue pause p
