@@ -56,6 +56,8 @@ endif()
 install(TARGETS weir weir-static weir-worker weir-worker-static
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/weir DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+# Relative to the file itself, so that `cmake --install --prefix` needs no new configuration.
+file(RELATIVE_PATH WEIR_PC_PREFIX /p/${CMAKE_INSTALL_LIBDIR}/pkgconfig /p)
 foreach(pc libweir libweir-worker)
   configure_file(${CMAKE_SOURCE_DIR}/dist/pkgconfig/${pc}.pc.in ${CMAKE_BINARY_DIR}/${pc}.pc @ONLY)
   install(FILES ${CMAKE_BINARY_DIR}/${pc}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
