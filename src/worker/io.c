@@ -33,12 +33,13 @@
 #define BLOCK_SLACK_MS 2000
 #define LOST_MEMORY_MS 30000 /* how long a lost marker is remembered */
 #define REGISTRY_MS 5000
-#define CALL_MAX 256       /* jobs reserved in one call */
-#define AHEAD_US 4000      /* of work a slot may have claimed ahead */
-#define CHECK_MS 5         /* between looks at all runs */
-#define RECALL_MS 20       /* short jobs that wait so long stand behind a long one */
-#define AHEAD_WAIT_MS 2000 /* a job claimed ahead waits no longer */
-#define STOP_GRACE_MS 6000 /* SIGTERM, 5 s, SIGKILL, and the answer */
+#define REGISTRY_EMPTY_MS 1000 /* no queue so far: a first job waits no longer */
+#define CALL_MAX 256           /* jobs reserved in one call */
+#define AHEAD_US 4000          /* of work a slot may have claimed ahead */
+#define CHECK_MS 5             /* between looks at all runs */
+#define RECALL_MS 20           /* short jobs that wait so long stand behind a long one */
+#define AHEAD_WAIT_MS 2000     /* a job claimed ahead waits no longer */
+#define STOP_GRACE_MS 6000     /* SIGTERM, 5 s, SIGKILL, and the answer */
 #define HURRY_MS 1500
 #define HAND_BACK_MS 1500 /* to hand back the jobs of handlers that did not stop */
 #define ORPHAN_STOP_MS 800
@@ -151,7 +152,7 @@ look_for_queues(struct io *io, int64_t now)
         io->registry_ms = INT64_MAX;
         return;
     }
-    io->registry_ms = now + REGISTRY_MS;
+    io->registry_ms = now + (io->lines ? REGISTRY_MS : REGISTRY_EMPTY_MS);
     if (wr_store_registry(io->store, &reply, NULL) != WEIR_OK)
         return;
     for (size_t i = 1; i < wr_reply_len(reply); i++) {

@@ -51,6 +51,21 @@ is_state() {
     [ "$("$WEIR" job result c | tr -d ' ')" = 3 ]
 }
 
+one_worker_is_up() {
+    [ "$("$WEIR" worker ls --json | jq -s length)" = 1 ]
+}
+
+@test "a worker without -q soon serves the first queue there is" {
+    "$WEIR" work -- cat 2>/dev/null 3>&- &
+    daemon=$!
+    until_true one_worker_is_up
+    "$WEIR" enqueue t now --id first
+    exits 0 "$WEIR" job wait first --timeout 3s
+    kill -TERM "$daemon"
+    wait "$daemon"
+    daemon=
+}
+
 @test "mistakes on the command line of work" {
     exits 64 "$WEIR" work -q x
     says "nothing to run"
