@@ -1,4 +1,5 @@
 /* weir dev: a private server, a scheduler and a worker; nothing to configure. */
+#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -50,37 +51,45 @@ catch_signals(void)
     sigaction(SIGINT, &action, NULL);
 }
 
-/* The worker in a process of its own; 0: nothing to run, so only the server and a
- * scheduler. */
+/* Something that runs in a process of its own until SIGTERM. */
+static pid_t
+start_child(struct cli *cli, struct weir_worker *worker, const char *url)
+{
+    pid_t parent = getpid(), pid = fork();
+    struct weir_error why = {0};
+    enum weir_err rc;
+
+    if (pid != 0)
+        return pid;
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    /* What runs here sets its own; until then, and if one came already, a stop is the end. */
+    signal(SIGTERM, SIG_DFL);
+    signal(SIGINT, SIG_DFL);
+    if (told || getppid() != parent)
+        _exit(0);
+    setpgid(0, 0);
+    rc = worker ? weir_worker_run(worker, &why)
+                : bin_scheduler_run(cli, url, NULL, CLI_UNSET, &why);
+    if (rc != WEIR_OK)
+        fprintf(stderr, "weir: %s\n", why.text);
+    _exit(weir_err_exit_status(rc));
+}
+
+/* The worker, which has a scheduler; only a scheduler when there is nothing to run: a
+ * worker without handlers would take jobs and hand them back. */
 static pid_t
 start_worker(struct cli *cli, const struct work_opts *o, const char *url,
              struct weir_error *err)
 {
-    static const char *const idle[] = {"/bin/false", NULL};
-    struct weir_worker *worker;
+    struct weir_worker *worker = NULL;
     bool handlers = o->exec.n > 0 || (cli->command && cli->command[0]);
     pid_t pid;
 
-    if (bin_worker_new(cli, o, url, &worker, err) != WEIR_OK)
+    if (handlers && bin_worker_new(cli, o, url, &worker, err) != WEIR_OK)
         return -1;
-    /* A type that no job has: it makes a worker of what would be a mere scheduler. */
-    if (!handlers &&
-        weir_worker_exec(worker, "weir dev has no handlers", idle, err) != WEIR_OK) {
-        weir_worker_free(worker);
-        return -1;
-    }
-    pid = fork();
-    if (pid == 0) {
-        struct weir_error why = {0};
-        enum weir_err rc;
-
-        prctl(PR_SET_PDEATHSIG, SIGTERM);
-        setpgid(0, 0);
-        rc = weir_worker_run(worker, &why);
-        if (rc != WEIR_OK)
-            fprintf(stderr, "weir: %s\n", why.text);
-        _exit(weir_err_exit_status(rc));
-    }
+    pid = start_child(cli, worker, url);
+    if (pid < 0)
+        wr_fail(err, WEIR_E_NO_MEMORY, errno, "start the worker");
     weir_worker_free(worker);
     return pid;
 }
@@ -156,7 +165,9 @@ dev(struct cli *cli, const void *opts, char *const *args, struct weir_error *err
              "server     %s\nworker     %s\nenqueue    weir enqueue TYPE PAYLOAD\n"
              "stop with Ctrl-C",
              embed ? url : "as configured",
-             cli->command && cli->command[0] ? cli->command[0] : "scheduler only");
+             cli->command && cli->command[0] ? cli->command[0]
+             : work.exec.n > 0               ? "by type"
+                                             : "none: a scheduler only");
     rc = watch(worker, embed, err);
     wr_embed_stop(embed);
     return rc;

@@ -26,14 +26,13 @@ static const struct cli_opt scheduler_options[] = {
 };
 
 static enum weir_err
-connect_store(struct cli *cli, struct wr_server **server, struct wr_store **store,
-              struct weir_error *err)
+connect_store(struct cli *cli, const char *url, struct wr_server **server,
+              struct wr_store **store, struct weir_error *err)
 {
     struct wr_server_options so = {.name = "weir-scheduler", .max_connections = 4};
     struct wr_store_options to = {.ns = cli_setting(cli->settings, CLI_SET_NAMESPACE)};
     const char *password = cli_password(cli->settings);
-    enum weir_err rc = wr_url_parse(cli_setting(cli->settings, CLI_SET_URL), &so.url,
-                                    err);
+    enum weir_err rc = wr_url_parse(url, &so.url, err);
 
     *server = NULL;
     *store = NULL;
@@ -58,23 +57,17 @@ stop_signals(void)
     return signalfd(-1, &mask, SFD_CLOEXEC);
 }
 
-static enum weir_err
-scheduler(struct cli *cli, const void *opts, char *const *args, struct weir_error *err)
+enum weir_err
+bin_scheduler_run(struct cli *cli, const char *url, const char *const *queues,
+                  int64_t lease_ms, struct weir_error *err)
 {
-    const struct scheduler_opts *o = opts;
-    const char **queues = cli_alloc((o->queues.n + 1) * sizeof(*queues));
-    struct wr_sched_options so = {.queues = o->queues.n > 0 ? queues : NULL};
+    struct wr_sched_options so = {.queues = queues, .lease_ms = lease_ms};
     struct wr_server *server;
     struct wr_sched *sched = NULL;
-    enum weir_err rc = connect_store(cli, &server, &so.store, err);
+    enum weir_err rc = connect_store(cli, url, &server, &so.store, err);
 
-    (void)args;
-    for (size_t i = 0; i < o->queues.n; i++)
-        queues[i] = o->queues.items[i];
-    if (rc == WEIR_OK && o->lease_ms == CLI_UNSET)
+    if (rc == WEIR_OK && lease_ms == CLI_UNSET)
         rc = cli_setting_number(cli->settings, CLI_SET_LEASE, &so.lease_ms, err);
-    else if (rc == WEIR_OK)
-        so.lease_ms = o->lease_ms;
     if (rc == WEIR_OK)
         rc = wr_sched_new(&so, &sched, err);
     if (rc == WEIR_OK)
@@ -82,6 +75,21 @@ scheduler(struct cli *cli, const void *opts, char *const *args, struct weir_erro
     wr_sched_free(sched);
     wr_store_free(so.store);
     wr_server_free(server);
+    return rc;
+}
+
+static enum weir_err
+scheduler(struct cli *cli, const void *opts, char *const *args, struct weir_error *err)
+{
+    const struct scheduler_opts *o = opts;
+    const char **queues = cli_alloc((o->queues.n + 1) * sizeof(*queues));
+    enum weir_err rc;
+
+    (void)args;
+    for (size_t i = 0; i < o->queues.n; i++)
+        queues[i] = o->queues.items[i];
+    rc = bin_scheduler_run(cli, cli_setting(cli->settings, CLI_SET_URL),
+                           o->queues.n > 0 ? queues : NULL, o->lease_ms, err);
     free(queues);
     return rc;
 }

@@ -20,5 +20,10 @@ struct weir_worker;
 enum weir_err
 bin_worker_new(struct cli *cli, const struct work_opts *opts, const char *url,
                struct weir_worker **out, struct weir_error *err) WEIR_MUST_CHECK;
+/* Schedules until SIGTERM or SIGINT. queues NULL: every registered one; lease_ms
+ * CLI_UNSET: from the settings. */
+enum weir_err
+bin_scheduler_run(struct cli *cli, const char *url, const char *const *queues,
+                  int64_t lease_ms, struct weir_error *err) WEIR_MUST_CHECK;
 
 #endif

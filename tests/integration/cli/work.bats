@@ -166,6 +166,7 @@ one_worker_is_up() {
     until_true "$WEIR" status --quiet
     "$WEIR" enqueue t hello --id kept --in 100ms
     until_true is_state kept ready
+    [ "$("$WEIR" job show kept --json | jq .deliveries)" = 0 ]
     grep -q 'unix://' "$BATS_TEST_TMPDIR/said"
     [[ "$("$WEIR" config show --origin)" == *"the server of weir dev"* ]]
     kill -INT "$daemon" 2>/dev/null || kill -TERM "$daemon"
