@@ -62,7 +62,7 @@ start_child(struct cli *cli, struct weir_worker *worker, const char *url)
     if (pid != 0)
         return pid;
     prctl(PR_SET_PDEATHSIG, SIGTERM);
-    /* What runs here sets its own; until then, and if one came already, a stop is the end. */
+    /* What runs here sets its own; until then a stop is the end, also one that came. */
     signal(SIGTERM, SIG_DFL);
     signal(SIGINT, SIG_DFL);
     if (told || getppid() != parent)
