@@ -186,7 +186,8 @@ enum weir_cancel_result {
     WEIR_CANCELLED,      /* it waited; it will not run */
     WEIR_CANCEL_FLAGGED, /* it runs: its worker is told, its next answer ends it */
 };
-/* E_NO_JOB; E_WRONG_STATE: dead or done. queue NULL: as weir_job_inspect. */
+/* E_NO_JOB; E_WRONG_STATE: dead or done. queue NULL: as weir_job_inspect. out may be
+ * NULL. */
 WEIR_API enum weir_err
 weir_job_cancel(struct weir_client *client, const char *queue, const char *id,
                 enum weir_cancel_result *out, struct weir_error *err) WEIR_MUST_CHECK;

@@ -4,13 +4,12 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/env.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "client/client_internal.h"
 #include "redis/conn.h"
 #include "redis/server.h"
-
-#define URL_DEFAULT "redis://127.0.0.1:6379/0"
 
 /* Options of an older program are shorter; what it does not know is 0. */
 static struct weir_client_options
@@ -24,24 +23,11 @@ known_options(const struct weir_client_options *given)
     return o;
 }
 
-static const char *
-first_env(const char *const *names, const char *otherwise)
-{
-    for (; *names; names++) {
-        const char *value = getenv(*names);
-
-        if (value && *value)
-            return value;
-    }
-    return otherwise;
-}
-
 static enum weir_err
 fill_server(const struct weir_client_options *o, struct wr_server_options *out,
             struct weir_error *err)
 {
-    static const char *const urls[] = {"WEIR_URL", "REDIS_URL", "VALKEY_URL", NULL};
-    const char *url = o->url ? o->url : first_env(urls, URL_DEFAULT);
+    const char *url = o->url ? o->url : wr_env_url();
     enum weir_err rc = wr_url_parse(url, &out->url, err);
 
     if (rc != WEIR_OK)
@@ -65,7 +51,6 @@ fill_server(const struct weir_client_options *o, struct wr_server_options *out,
 static enum weir_err
 probe(struct weir_client *c, int64_t connect_timeout_ms, struct weir_error *err)
 {
-    struct wr_reply *reply;
     struct wr_conn *conn;
     enum weir_err rc;
 
@@ -73,16 +58,13 @@ probe(struct weir_client *c, int64_t connect_timeout_ms, struct weir_error *err)
     if (rc != WEIR_OK)
         return rc;
     wr_server_give(c->server, conn);
-    rc = wr_store_registry(c->store, &reply, err);
-    wr_reply_free(reply);
-    return rc;
+    return wr_store_each_queue(c->store, NULL, NULL, err);
 }
 
 enum weir_err
 weir_client_open(const struct weir_client_options *options, struct weir_client **out,
                  struct weir_error *err)
 {
-    static const char *const spaces[] = {"WEIR_NAMESPACE", NULL};
     struct weir_client_options o = known_options(options);
     struct wr_server_options server = {0};
     struct wr_store_options store = {.command_timeout_ms = o.command_timeout_ms};
@@ -101,7 +83,7 @@ weir_client_open(const struct weir_client_options *options, struct weir_client *
     rc = wr_server_new(&server, &c->server, err);
     wr_url_wipe(&server.url);
     store.server = c->server;
-    store.ns = o.name_space ? o.name_space : first_env(spaces, "weir");
+    store.ns = o.name_space ? o.name_space : wr_env_namespace();
     if (rc == WEIR_OK)
         rc = wr_store_new(&store, &c->store, err);
     if (rc == WEIR_OK)
@@ -146,61 +128,36 @@ wr_client_queue(struct weir_client *c, const char *queue, struct wr_queue **out,
     return wr_store_queue(c->store, queue ? queue : "default", out, err);
 }
 
-enum weir_err
-wr_client_each_queue(struct weir_client *c, enum weir_err go_on,
-                     enum weir_err (*each)(struct wr_queue *queue, void *ctx,
-                                           struct weir_error *err),
-                     void *ctx, struct weir_error *err)
-{
-    struct wr_reply *reply;
-    enum weir_err rc = wr_store_registry(c->store, &reply, err);
-
-    if (rc != WEIR_OK)
-        return rc;
-    rc = go_on;
-    for (size_t i = 1; i < wr_reply_len(reply) && rc == go_on; i++) {
-        struct wr_span name = wr_reply_span(wr_reply_at(reply, i));
-        struct wr_queue *queue;
-        char text[132];
-
-        if (name.len >= sizeof(text))
-            continue; /* nobody of ours wrote that */
-        memcpy(text, name.ptr, name.len);
-        text[name.len] = '\0';
-        rc = wr_store_queue(c->store, text, &queue, err);
-        if (rc == WEIR_OK)
-            rc = each(queue, ctx, err);
-        else
-            rc = go_on;
-    }
-    wr_reply_free(reply);
-    return rc;
-}
-
 struct find {
     struct weir_client *client;
     struct wr_span id;
     struct wr_queue *found;
+    enum weir_err rc; /* of the last look */
+    struct weir_error *err;
 };
 
-static enum weir_err
-look_in(struct wr_queue *queue, void *ctx, struct weir_error *err)
+static bool
+look_in(const char *name, void *context)
 {
-    struct find *f = ctx;
+    struct find *f = context;
+    struct wr_queue *queue;
     struct wr_reply *reply;
-    enum weir_err rc = wr_store_inspect(f->client->store, queue, f->id, 0, &reply, err);
 
+    f->rc = wr_store_queue(f->client->store, name, &queue, f->err);
+    if (f->rc != WEIR_OK)
+        return false;
+    f->rc = wr_store_inspect(f->client->store, queue, f->id, 0, &reply, f->err);
     wr_reply_free(reply);
-    if (rc == WEIR_OK)
+    if (f->rc == WEIR_OK)
         f->found = queue;
-    return rc == WEIR_E_NO_QUEUE ? WEIR_E_NO_JOB : rc;
+    return f->rc == WEIR_E_NO_JOB || f->rc == WEIR_E_NO_QUEUE;
 }
 
 enum weir_err
 wr_client_find(struct weir_client *c, const char *queue, const char *id,
                struct wr_queue **out, struct weir_error *err)
 {
-    struct find f = {.client = c, .id = wr_span_str(id)};
+    struct find f = {.client = c, .id = wr_span_str(id), .err = err};
     enum weir_err rc;
 
     if (!wr_text_is_job_id(f.id))
@@ -208,10 +165,12 @@ wr_client_find(struct weir_client *c, const char *queue, const char *id,
                        "job id: 1 to 255 bytes, no control characters");
     if (queue)
         return wr_store_queue(c->store, queue, out, err);
-    rc = wr_client_each_queue(c, WEIR_E_NO_JOB, look_in, &f, err);
+    rc = wr_store_each_queue(c->store, look_in, &f, err);
     *out = f.found;
-    if (rc == WEIR_E_NO_JOB)
+    if (rc != WEIR_OK || f.found)
+        return rc;
+    if (f.rc == WEIR_OK || f.rc == WEIR_E_NO_JOB || f.rc == WEIR_E_NO_QUEUE)
         return wr_fail(err, WEIR_E_NO_JOB, 0, "no such job in any queue of namespace %s",
                        wr_store_namespace(c->store));
-    return rc;
+    return f.rc;
 }

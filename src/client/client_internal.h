@@ -35,14 +35,6 @@ enum weir_err
 wr_client_queue(struct weir_client *client, const char *queue, struct wr_queue **out,
                 struct weir_error *err) WEIR_MUST_CHECK;
 
-/* Calls each(queue) for every registered queue until it answers something else than
- * `go_on`, which is then the answer. */
-enum weir_err
-wr_client_each_queue(struct weir_client *client, enum weir_err go_on,
-                     enum weir_err (*each)(struct wr_queue *queue, void *ctx,
-                                           struct weir_error *err),
-                     void *ctx, struct weir_error *err) WEIR_MUST_CHECK;
-
 /* Finds the queue of a job: the named one, or the registered one that has the id.
  * E_NO_JOB. */
 enum weir_err

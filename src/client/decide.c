@@ -15,6 +15,7 @@ weir_job_cancel(struct weir_client *c, const char *queue, const char *id,
 {
     struct wr_span span = wr_span_str(id);
     enum wr_cancelled word = WR_CANCEL_GONE;
+    enum weir_cancel_result how = WEIR_CANCELLED;
     struct wr_queue *q;
     enum weir_err rc = wr_client_find(c, queue, id, &q, err);
 
@@ -25,11 +26,11 @@ weir_job_cancel(struct weir_client *c, const char *queue, const char *id,
     switch (word) {
     case WR_CANCEL_READY:
     case WR_CANCEL_DELAYED:
-        *out = WEIR_CANCELLED;
-        return WEIR_OK;
+        how = WEIR_CANCELLED;
+        break;
     case WR_CANCEL_FLAGGED:
-        *out = WEIR_CANCEL_FLAGGED;
-        return WEIR_OK;
+        how = WEIR_CANCEL_FLAGGED;
+        break;
     case WR_CANCEL_DEAD:
         return wr_fail(err, WEIR_E_WRONG_STATE, 0, "job %.100s is dead", id);
     case WR_CANCEL_DONE:
@@ -41,7 +42,9 @@ weir_job_cancel(struct weir_client *c, const char *queue, const char *id,
         return wr_fail(err, WEIR_E_CORRUPT, 0, "job %.100s has a record but no place",
                        id);
     }
-    return wr_fail(err, WEIR_E_BUG, 0, "cancel: an answer without a case");
+    if (out)
+        *out = how;
+    return WEIR_OK;
 }
 
 typedef enum weir_err (*dead_fn)(struct wr_store *store, struct wr_queue *queue,
@@ -216,35 +219,44 @@ compare_names(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
+struct names {
+    char **names;
+    size_t n;
+    bool failed;
+};
+
+static bool
+add_name(const char *name, void *context)
+{
+    struct names *l = context;
+    char **names = realloc(l->names, (l->n + 1) * sizeof(*names));
+
+    if (names)
+        l->names = names;
+    l->failed = !names || !(l->names[l->n] = strdup(name));
+    l->n += !l->failed;
+    return !l->failed;
+}
+
 enum weir_err
 weir_queue_list(struct weir_client *c, weir_queue_fn each, void *context,
                 struct weir_error *err)
 {
-    struct wr_reply *reply;
-    enum weir_err rc = wr_store_registry(c->store, &reply, err);
-    size_t n = 0;
-    char **names;
+    struct names l = {0};
+    enum weir_err rc = wr_store_each_queue(c->store, add_name, &l, err);
+    bool go_on;
 
-    if (rc != WEIR_OK)
-        return rc;
-    names = calloc(wr_reply_len(reply) + 1, sizeof(*names));
-    for (size_t i = 1; names && i < wr_reply_len(reply); i++) {
-        struct wr_span name = wr_reply_span(wr_reply_at(reply, i));
-
-        names[n] = strndup(name.ptr, name.len);
-        n += names[n] != NULL;
+    if (rc == WEIR_OK && l.failed)
+        rc = wr_fail(err, WEIR_E_NO_MEMORY, 0, "queue list");
+    if (l.n > 0)
+        qsort(l.names, l.n, sizeof(l.names[0]), compare_names);
+    go_on = rc == WEIR_OK;
+    for (size_t i = 0; i < l.n; i++) {
+        go_on = go_on && each(l.names[i], context);
+        free(l.names[i]);
     }
-    wr_reply_free(reply);
-    if (!names)
-        return wr_fail(err, WEIR_E_NO_MEMORY, 0, "queue list");
-    qsort(names, n, sizeof(names[0]), compare_names);
-    for (size_t i = 0, go_on = 1; i < n; i++) {
-        if (go_on)
-            go_on = each(names[i], context);
-        free(names[i]);
-    }
-    free(names);
-    return WEIR_OK;
+    free(l.names);
+    return rc;
 }
 
 enum weir_err

@@ -187,44 +187,45 @@ went_well(struct wr_sched *s, struct watch *w, enum step step, enum weir_err rc,
 
 /* ---- queues ---- */
 
-static void
-add_queue(struct wr_sched *s, const char *name)
+static bool
+add_queue(const char *name, void *context)
 {
+    struct wr_sched *s = context;
     struct wr_queue *queue;
     struct watch *w;
 
     if (wr_store_queue(s->store, name, &queue, NULL) != WEIR_OK)
-        return;
+        return true;
     for (w = s->watches; w; w = w->next) {
         if (w->queue == queue)
-            return;
+            return true;
     }
     w = calloc(1, sizeof(*w));
     if (!w)
-        return; /* tried again at the next look */
+        return true; /* tried again at the next look */
     w->queue = queue;
     w->batch = BATCH_FIRST;
     snprintf(w->sweep.producers, sizeof(w->sweep.producers), "0");
     snprintf(w->sweep.claims, sizeof(w->sweep.claims), "0");
     w->next = s->watches;
     s->watches = w;
+    return true;
 }
 
 static void
 look_for_queues(struct wr_sched *s, int64_t now)
 {
     struct weir_error err = {0};
-    struct wr_reply *reply;
     enum weir_err rc;
 
     s->registry_at = now + ms(REGISTRY_MS);
     if (s->names) {
         for (const char *const *name = s->names; *name; name++)
-            add_queue(s, *name);
+            add_queue(*name, s);
         s->registry_at = INT64_MAX;
         return;
     }
-    rc = wr_store_registry(s->store, &reply, &err);
+    rc = wr_store_each_queue(s->store, add_queue, s, &err);
     if (is_outage(rc)) {
         go_away(s, &err);
         return;
@@ -233,18 +234,6 @@ look_for_queues(struct wr_sched *s, int64_t now)
     if (rc != WEIR_OK && !s->registry_broken)
         wr_log_error("scheduler: looking for queues: %s", err.text);
     s->registry_broken = rc != WEIR_OK;
-    if (rc != WEIR_OK)
-        return;
-    for (size_t i = 1; i < wr_reply_len(reply); i++) {
-        struct wr_span name = wr_reply_span(wr_reply_at(reply, i));
-        char text[132];
-
-        if (name.len < sizeof(text)) {
-            snprintf(text, sizeof(text), "%.*s", (int)name.len, (const char *)name.ptr);
-            add_queue(s, text);
-        }
-    }
-    wr_reply_free(reply);
 }
 
 /* ---- leading ---- */

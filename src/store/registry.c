@@ -1,28 +1,45 @@
 /* What belongs to no queue: the names of all queues, the workers. */
 #include <stddef.h>
+#include <string.h>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "store/call.h"
 #include "store/scripts.gen.h"
 
+#define WR_QUEUE_NAME_MAX 128
 #define WORKER_OLD_MS 3600000 /* the roster forgets workers silent for so long */
 #define WORKER_KEEP_MS 600000 /* what a worker told about itself */
 
-enum weir_err
-wr_store_registry(struct wr_store *store, struct wr_reply **out, struct weir_error *err)
+/* Copies an element if it is a queue's name. */
+static bool
+read_name(const struct wr_reply *element, char out[WR_QUEUE_NAME_MAX + 1])
 {
-    char key[WR_KEY_MAX];
+    struct wr_span name = wr_reply_span(element);
+
+    if (name.len > WR_QUEUE_NAME_MAX || !wr_text_is_queue(name))
+        return false;
+    memcpy(out, name.ptr, name.len);
+    out[name.len] = '\0';
+    return true;
+}
+
+enum weir_err
+wr_store_each_queue(struct wr_store *store, wr_queue_name_fn each, void *context,
+                    struct weir_error *err)
+{
+    char key[WR_KEY_MAX], name[WR_QUEUE_NAME_MAX + 1];
+    bool go_on = each != NULL;
     struct wr_call c;
     enum weir_err rc;
 
-    *out = NULL;
     wr_key_queues(key, wr_store_namespace(store));
     wr_call_init(&c, store, NULL, &wr_script_common_registry);
     wr_call_key(&c, key);
     rc = wr_call_run(&c, err);
-    if (rc == WEIR_OK) {
-        *out = c.reply;
-        c.reply = NULL;
+    for (size_t i = 1; rc == WEIR_OK && go_on && i < wr_reply_len(c.reply); i++) {
+        if (read_name(wr_reply_at(c.reply, i), name))
+            go_on = each(name, context);
     }
     wr_call_fini(&c);
     return rc;

@@ -9,8 +9,8 @@
  *
  * Threads  any thread may call; the pool inside bounds how many at once.
  * fork     a child may go on using its copy: it opens connections of its own.
- * Time     every call ends by command_timeout_ms, or by the deadline set with
- *          wr_store_deadline() on this thread's store (worker: leases).
+ * Time     every call ends by command_timeout_ms; who needs another deadline has a
+ *          store of its own (the lease thread).
  * Errors   besides those named: E_CONNECT, E_LOADING, E_FULL, E_REFUSED, E_DENIED,
  *          E_READONLY, E_NO_REPLY, E_CORRUPT, E_WRONG_ENGINE, E_NO_QUEUE.
  */
@@ -327,8 +327,11 @@ wr_store_walk(struct wr_store *store, struct wr_queue *queue, const char *name,
 
 /* ---- registry (no queue) ---- */
 
-enum weir_err wr_store_registry(struct wr_store *store, struct wr_reply **out,
-                                struct weir_error *err) WEIR_MUST_CHECK;
+/* Calls each with the name of every registered queue, until it answers false. What is no
+ * queue's name, which nobody of ours wrote, is left out. each NULL: only asks. */
+typedef bool (*wr_queue_name_fn)(const char *name, void *context);
+enum weir_err wr_store_each_queue(struct wr_store *store, wr_queue_name_fn each,
+                                  void *context, struct weir_error *err) WEIR_MUST_CHECK;
 enum weir_err wr_store_enroll(struct wr_store *store, struct wr_queue *queue,
                               struct weir_error *err) WEIR_MUST_CHECK;
 enum weir_err wr_store_roster(struct wr_store *store, size_t limit, struct wr_reply **out,

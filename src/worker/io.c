@@ -115,21 +115,22 @@ command_timeout(const struct io *io)
 
 /* ---- queues ---- */
 
-static void
-add_line(struct io *io, const char *name)
+static bool
+add_line(const char *name, void *context)
 {
+    struct io *io = context;
     struct wr_queue *queue;
     struct line *l;
 
     if (wr_store_queue(io->store, name, &queue, NULL) != WEIR_OK)
-        return;
+        return true;
     for (l = io->lines; l; l = l->next) {
         if (l->queue == queue)
-            return;
+            return true;
     }
     l = calloc(1, sizeof(*l));
     if (!l)
-        return; /* tried again at the next look */
+        return true; /* tried again at the next look */
     l->queue = queue;
     l->maybe_ready = true;
     for (int i = 0; i < WR_VERDICTS; i++)
@@ -137,34 +138,23 @@ add_line(struct io *io, const char *name)
     l->next = io->lines;
     io->lines = l;
     io->lines_n++;
+    return true;
 }
 
 static void
 look_for_queues(struct io *io, int64_t now)
 {
-    struct wr_reply *reply;
-
     if (now < io->registry_ms)
         return;
     if (io->w->queues) {
         for (char **name = io->w->queues; *name; name++)
-            add_line(io, *name);
+            add_line(*name, io);
         io->registry_ms = INT64_MAX;
         return;
     }
     io->registry_ms = now + (io->lines ? REGISTRY_MS : REGISTRY_EMPTY_MS);
-    if (wr_store_registry(io->store, &reply, NULL) != WEIR_OK)
-        return;
-    for (size_t i = 1; i < wr_reply_len(reply); i++) {
-        struct wr_span name = wr_reply_span(wr_reply_at(reply, i));
-        char text[132];
-
-        if (name.len < sizeof(text)) {
-            snprintf(text, sizeof(text), "%.*s", (int)name.len, (const char *)name.ptr);
-            add_line(io, text);
-        }
-    }
-    wr_reply_free(reply);
+    if (wr_store_each_queue(io->store, add_line, io, NULL) != WEIR_OK)
+        return; /* Redis is away: the commands say it */
 }
 
 /* Each turn begins with another queue. */

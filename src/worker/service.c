@@ -105,27 +105,32 @@ reclaim_or_leave(struct service *s, const struct wr_slots *page, const char *nam
     return true;
 }
 
+struct page_reclaim {
+    struct service *service;
+    const struct wr_slots *page;
+    bool done;
+};
+
+static bool
+reclaim_registered(const char *name, void *context)
+{
+    struct page_reclaim *r = context;
+
+    r->done = reclaim_or_leave(r->service, r->page, name) && r->done;
+    return true;
+}
+
 static bool
 reclaim_page(struct service *s, const struct wr_slots *page)
 {
-    struct wr_reply *reply;
-    bool done = true;
+    struct page_reclaim r = {.service = s, .page = page, .done = true};
 
     for (char **name = s->w->queues; name && *name; name++)
-        done = reclaim_or_leave(s, page, *name) && done;
-    if (s->w->queues)
-        return done;
-    if (wr_store_registry(s->store, &reply, NULL) != WEIR_OK)
+        r.done = reclaim_or_leave(s, page, *name) && r.done;
+    if (!s->w->queues &&
+        wr_store_each_queue(s->store, reclaim_registered, &r, NULL) != WEIR_OK)
         return false;
-    for (size_t i = 1; i < wr_reply_len(reply); i++) {
-        struct wr_span name = wr_reply_span(wr_reply_at(reply, i));
-        char text[132];
-
-        snprintf(text, sizeof(text), "%.*s", (int)name.len, (const char *)name.ptr);
-        done = reclaim_or_leave(s, page, text) && done;
-    }
-    wr_reply_free(reply);
-    return done;
+    return r.done;
 }
 
 /* Told to stop, or the supervisor is gone: waits at most this long for it. */

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/env.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -29,23 +30,11 @@ known_options(const struct weir_worker_options *given)
     return o;
 }
 
-static const char *
-from_env(const char *const *names, const char *otherwise)
-{
-    for (; *names; names++) {
-        const char *value = getenv(*names);
-
-        if (value && *value)
-            return value;
-    }
-    return otherwise;
-}
-
 static enum weir_err
 read_lease(int64_t given, int64_t *out, struct weir_error *err)
 {
     static const char *const names[] = {"WEIR_LEASE", "VISIBILITY_TIMEOUT", NULL};
-    const char *text = from_env(names, NULL);
+    const char *text = wr_env_first(names, NULL);
 
     *out = given > 0 ? given : LEASE_DEFAULT_MS;
     if (given <= 0 && text && !wr_text_duration(text, out))
@@ -88,8 +77,6 @@ copy_queues(struct weir_worker *w, const char *const *queues, struct weir_error 
 static enum weir_err
 fill(struct weir_worker *w, const struct weir_worker_options *o, struct weir_error *err)
 {
-    static const char *const urls[] = {"WEIR_URL", "REDIS_URL", "VALKEY_URL", NULL};
-    static const char *const spaces[] = {"WEIR_NAMESPACE", NULL};
     long cpus = sysconf(_SC_NPROCESSORS_ONLN);
     struct wr_url url;
     enum weir_err rc = read_lease(o->lease_ms, &w->lease_ms, err);
@@ -107,9 +94,8 @@ fill(struct weir_worker *w, const struct weir_worker_options *o, struct weir_err
     w->max_jobs = o->once ? 1 : o->max_jobs;
     w->no_scheduler = o->no_scheduler;
     w->drain = o->drain;
-    if (!copy_text(&w->url,
-                   o->url ? o->url : from_env(urls, "redis://127.0.0.1:6379/0")) ||
-        !copy_text(&w->ns, o->name_space ? o->name_space : from_env(spaces, "weir")) ||
+    if (!copy_text(&w->url, o->url ? o->url : wr_env_url()) ||
+        !copy_text(&w->ns, o->name_space ? o->name_space : wr_env_namespace()) ||
         !copy_text(&w->password, o->password) || !copy_text(&w->pidfile, o->pidfile))
         return wr_fail(err, WEIR_E_NO_MEMORY, 0, "worker");
     rc = wr_url_parse(w->url, &url, err);

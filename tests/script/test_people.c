@@ -545,18 +545,52 @@ create_says_whether_the_queue_is_new_A21(void **state)
         redis_do(rig.redis, "HEXISTS %s kept_max", rig_key(WR_QUEUE_KEY_config)), "0");
 }
 
+static bool
+count_queue(const char *name, void *context)
+{
+    int *n = context;
+
+    (void)name;
+    (*n)++;
+    return true;
+}
+
+static bool
+stop_at_once(const char *name, void *context)
+{
+    count_queue(name, context);
+    return false;
+}
+
 static void
 many_queues_can_be_listed(void **state)
 {
-    struct wr_reply *reply;
+    int n = 0;
 
     (void)state;
     for (int i = 0; i < 9000; i += 10)
         redis_do(rig.redis, "SADD weir:queues q%d q%d q%d q%d q%d q%d q%d q%d q%d q%d", i,
                  i + 1, i + 2, i + 3, i + 4, i + 5, i + 6, i + 7, i + 8, i + 9);
-    assert_int_equal(wr_store_registry(rig.store, &reply, &rig.err), WEIR_OK);
-    assert_int_equal(wr_reply_len(reply), 9001);
-    wr_reply_free(reply);
+    assert_int_equal(wr_store_each_queue(rig.store, count_queue, &n, &rig.err), WEIR_OK);
+    assert_int_equal(n, 9000);
+    n = 0;
+    assert_int_equal(wr_store_each_queue(rig.store, stop_at_once, &n, &rig.err), WEIR_OK);
+    assert_int_equal(n, 1);
+}
+
+/* A name cut to fit would be another queue's. */
+static void
+names_that_are_no_queues_are_left_out_of_the_registry(void **state)
+{
+    char name[201];
+    int n = 0;
+
+    (void)state;
+    memset(name, 'x', sizeof(name) - 1);
+    name[sizeof(name) - 1] = '\0';
+    redis_do(rig.redis, "SADD weir:queues %s {odd} good", name);
+    assert_int_equal(wr_store_each_queue(rig.store, count_queue, &n, &rig.err), WEIR_OK);
+    assert_int_equal(n, 1);
 }
 
 /* ---- the leader's lock ---- */
@@ -629,6 +663,7 @@ main(void)
         RIG_TEST(a_page_of_ready_jobs_leaves_the_cancelled_out),
         RIG_TEST(create_says_whether_the_queue_is_new_A21),
         RIG_TEST(many_queues_can_be_listed),
+        RIG_TEST(names_that_are_no_queues_are_left_out_of_the_registry),
         RIG_TEST(one_leads_and_another_takes_over_when_nothing_moves_A25),
     };
 
