@@ -1,4 +1,4 @@
-/* What the end of a run means for its job. No I/O: the answer is given by io.c. */
+/* What the end of a run means for its job. No I/O: the answer is given by io_answer.c. */
 #include <stdio.h>
 #include <string.h>
 

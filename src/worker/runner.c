@@ -29,7 +29,7 @@ run_handler(struct wr_runner *r, struct wr_run *run)
     enum weir_outcome outcome;
 
     if (!run->handler || atomic_load(&run->d.stop) != WR_STOP_NONE)
-        return WEIR_RETRY; /* io.c knows what that means */
+        return WEIR_RETRY; /* judge.c knows what that means */
     outcome = run->handler->ops->run(run->handler, &run->d);
     note_time(r, wr_clock_us() - start);
     return outcome;

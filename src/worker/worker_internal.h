@@ -186,7 +186,7 @@ int64_t wr_lease_timeout_ms(int64_t lease_ms);
 /* How long before its end a lease counts as lost here. */
 int64_t wr_lease_margin_ms(int64_t lease_ms);
 
-/* ---- io.c ---- */
+/* ---- io.c and its parts: io.h ---- */
 
 struct wr_io_options {
     const struct weir_worker *worker;

@@ -1,0 +1,128 @@
+/*
+ * worker/io.h - the I/O thread of a worker child, shared by its parts (io*.c); private
+ * to worker/. All of it belongs to the I/O thread alone.
+ */
+#ifndef WR_WORKER_IO_H
+#define WR_WORKER_IO_H
+
+#include "redis/conn.h"
+#include "worker/worker_internal.h"
+
+#define WR_IO_CALL_MAX 256        /* jobs reserved or answered in one call */
+#define WR_IO_AWAY_MAX_MS 1000    /* between tries when Redis is away */
+#define WR_IO_BLOCK_SLACK_MS 2000 /* beyond the server's own timeout */
+
+enum wr_io_state {
+    WR_IO_RUN,
+    WR_IO_DRAIN,
+    WR_IO_STOP
+};
+
+struct wr_pending {
+    struct wr_run *first, **last;
+    size_t n;
+};
+
+struct wr_line {
+    struct wr_line *next;
+    struct wr_queue *queue;
+    bool maybe_ready; /* ask it: a marker came, or the last answer was full */
+    bool owes_call;   /* a marker was taken: call, also with nothing wanted */
+    int64_t again_ms; /* this queue refused: not before */
+    unsigned failures;
+    int64_t
+        repeat;   /* number of a call whose end is not known: it is made again; 0: none */
+    size_t doubt; /* jobs it may have claimed */
+    struct wr_pending answers[WR_VERDICTS];
+};
+
+struct wr_io {
+    const struct wr_io_options *o;
+    const struct weir_worker *w;
+    struct wr_runner *runner;
+    struct wr_server *server;
+    struct wr_store *store;
+    struct wr_line *lines;
+    size_t lines_n;
+
+    enum wr_io_state state;
+    bool hurry, orphaned, lapsed, replace, handed_back;
+    int64_t began_ms;    /* DRAIN or STOP */
+    int64_t deadline_ms; /* of DRAIN or STOP */
+    int64_t call;        /* number of the next reserve or exchange */
+    size_t outstanding;  /* claimed and not answered */
+    size_t doubt;        /* sum of the lines' */
+    int64_t processed;
+    struct wr_run *alone, **alone_last; /* wait until nothing else runs */
+    size_t alone_n;
+    struct wr_run *alone_runs;
+    int64_t again_ms; /* Redis is away: not before */
+    unsigned failures;
+    int64_t registry_ms;
+    int64_t stop_again_ms, progress_ms, checked_ms;
+
+    struct wr_conn *block; /* waits for markers */
+    bool posted;
+    int64_t posted_ms, block_ms, connect_ms, marker_lost_ms;
+    bool timed_out; /* the last block ended without a marker: look, to be sure */
+};
+
+/* ---- io.c ---- */
+
+/* A worker that cannot reach Redis must see it well before its leases end. */
+int64_t wr_io_command_timeout(const struct wr_io *io);
+
+/* ---- io_lines.c ---- */
+
+void wr_io_look_for_queues(struct wr_io *io, int64_t now);
+/* Each turn begins with another queue. */
+void wr_io_rotate_lines(struct wr_io *io);
+struct wr_line *wr_io_line_of(struct wr_io *io, const struct wr_queue *queue);
+
+/* ---- io_claim.c ---- */
+
+int64_t wr_io_jobs_left(const struct wr_io *io);
+/* What to claim in a call on this queue; NULL: on any. */
+void wr_io_want(const struct wr_io *io, const struct wr_line *l, struct wr_reserve *r);
+/* Takes the batch: its jobs go to the slots. */
+void
+wr_io_admit(struct wr_io *io, struct wr_line *l, struct wr_batch *batch, int64_t sent_ms);
+void wr_io_start_alone(struct wr_io *io);
+void wr_io_release_alone(struct wr_io *io);
+
+/* ---- io_answer.c ---- */
+
+void wr_io_put_answer(struct wr_line *l, enum wr_verdict kind, struct wr_run *run);
+/* What finished becomes answers to give. */
+void wr_io_collect(struct wr_io *io);
+size_t wr_io_answers_n(const struct wr_io *io);
+/* Answers and claims of one queue. True if something was done. */
+bool wr_io_serve_line(struct wr_io *io, struct wr_line *l);
+
+/* ---- io_wait.c ---- */
+
+/* Posts the blocking command, if there is nothing better to do. */
+void wr_io_post_block(struct wr_io *io, int64_t now);
+/* Reads its reply, if it has come. */
+void wr_io_take_marker(struct wr_io *io);
+void wr_io_drop_block(struct wr_io *io);
+
+/* ---- io_runs.c ---- */
+
+/* Answers when to look again. */
+int64_t wr_io_check_runs(struct wr_io *io, int64_t now);
+void wr_io_send_progress(struct wr_io *io, int64_t now);
+
+/* ---- io_stop.c ---- */
+
+/* What was claimed and has not started goes back at once. */
+void wr_io_release_waiting(struct wr_io *io);
+void wr_io_begin_drain(struct wr_io *io, int64_t grace_ms, const char *why);
+void wr_io_begin_stop(struct wr_io *io);
+void wr_io_read_signals(struct wr_io *io);
+void wr_io_check_end(struct wr_io *io);
+bool wr_io_is_over(struct wr_io *io);
+/* The supervisor is gone: this process ends soon, whatever hangs. */
+void wr_io_end_soon(void);
+
+#endif

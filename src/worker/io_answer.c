@@ -1,0 +1,270 @@
+/* The calls of the I/O thread: answers of what finished, and the claims that go with
+ * them. An answer that Redis does not take is kept and given again. */
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "redis/backoff.h"
+#include "worker/io.h"
+
+void
+wr_io_put_answer(struct wr_line *l, enum wr_verdict kind, struct wr_run *run)
+{
+    run->next = NULL;
+    *l->answers[kind].last = run;
+    l->answers[kind].last = &run->next;
+    l->answers[kind].n++;
+}
+
+void
+wr_io_collect(struct wr_io *io)
+{
+    struct wr_run *list = wr_runner_take_finished(io->runner);
+
+    while (list) {
+        struct wr_run *run = list;
+        struct wr_line *l = wr_io_line_of(io, run->queue);
+
+        list = run->next;
+        if (run == io->alone_runs)
+            io->alone_runs = NULL;
+        wr_io_put_answer(l, wr_judge(run), run);
+    }
+}
+
+static void
+fill_answer(const struct wr_run *run, struct wr_answer *a)
+{
+    const struct weir_delivery *d = &run->d;
+
+    *a = (struct wr_answer){
+        .id = wr_span_str(d->id),
+        .token = wr_span_str(d->state.token),
+        .result = wr_buf_span(&d->result),
+        .delay_ms = d->delay_ms,
+        .snoozed = strcmp(run->reason, "snoozed") == 0,
+        .reason = strcmp(run->reason, "permanent") == 0 ? "permanent" : "attempts",
+        .text = wr_span_str(d->error),
+    };
+}
+
+static void
+say_answered(const struct wr_run *run, enum wr_verdict kind, enum wr_answered word)
+{
+    static const char *const names[] = {"ack", "retry", "bury", "release"};
+
+    if (word == WR_ANSWERED_STALE)
+        wr_log_warn("job %s: %s refused, the job is somebody else's now", run->d.id,
+                    names[kind]);
+    else
+        wr_log_debug("job %s: %s %s", run->d.id, names[kind], run->d.error);
+}
+
+/* Takes the first n of a list that were given, and frees them. */
+static void
+drop_answers(struct wr_io *io, struct wr_pending *p, enum wr_verdict kind, size_t n,
+             const enum wr_answered *words)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct wr_run *run = p->first;
+
+        WR_ASSERT(run);
+        p->first = run->next;
+        if (!p->first)
+            p->last = &p->first;
+        p->n--;
+        say_answered(run, kind, words[i]);
+        io->outstanding--;
+        io->processed++;
+        if (run->phase == WR_RUN_ABANDONED) { /* its thread still uses it */
+            pthread_mutex_lock(&io->runner->mu);
+            run->answered = true;
+            pthread_mutex_unlock(&io->runner->mu);
+        } else {
+            wr_runner_free_run(io->runner, run);
+        }
+    }
+}
+
+static bool
+is_away(enum weir_err rc)
+{
+    return rc == WEIR_E_CONNECT || rc == WEIR_E_NO_REPLY || rc == WEIR_E_LOADING ||
+           rc == WEIR_E_POOL_FULL || rc == WEIR_E_READONLY || rc == WEIR_E_SERVER;
+}
+
+/* Redis did not take it: not at once again. What is wrong with one queue alone does not
+ * keep the others waiting. */
+static void
+note_failure(struct wr_io *io, struct wr_line *l, enum weir_err rc,
+             const struct weir_error *err)
+{
+    int64_t now = wr_clock_ms();
+
+    if (is_away(rc)) {
+        if (io->failures == 0)
+            wr_log_warn("%s", err->text);
+        io->again_ms = now + wr_backoff_ms(io->failures++, WR_IO_AWAY_MAX_MS);
+        return;
+    }
+    if (io->failures > 0)
+        wr_log_warn("Redis answers again");
+    io->failures = 0;
+    if (rc == WEIR_OK) {
+        l->failures = 0;
+        return;
+    }
+    if (l->failures == 0)
+        wr_log_error("queue %s: %s", wr_queue_name(l->queue), err->text);
+    l->again_ms = now + wr_backoff_ms(l->failures++, WR_IO_AWAY_MAX_MS);
+}
+
+typedef enum weir_err (*answer_fn)(struct wr_store *store, struct wr_queue *queue,
+                                   const char *worker, const struct wr_answer *answers,
+                                   size_t n, enum wr_answered *out,
+                                   struct weir_error *err);
+
+static size_t
+fill_answers(const struct wr_pending *p, struct wr_answer *out, size_t max)
+{
+    size_t n = 0, bytes = 0;
+
+    for (struct wr_run *run = p->first; run && n < max && bytes < WR_BATCH_BYTES;
+         run = run->next) {
+        fill_answer(run, &out[n++]);
+        bytes += run->d.result.len;
+    }
+    return n;
+}
+
+static bool
+give_answers(struct wr_io *io, struct wr_line *l, enum wr_verdict kind, answer_fn give)
+{
+    struct wr_answer answers[WR_IO_CALL_MAX];
+    enum wr_answered words[WR_IO_CALL_MAX];
+
+    while (l->answers[kind].n > 0) {
+        struct weir_error err = {0};
+        size_t n = fill_answers(&l->answers[kind], answers, WR_IO_CALL_MAX);
+        enum weir_err rc = give(io->store, l->queue, io->o->page->worker, answers, n,
+                                words, &err);
+
+        note_failure(io, l, rc, &err);
+        if (rc != WEIR_OK)
+            return false;
+        drop_answers(io, &l->answers[kind], kind, n, words);
+    }
+    return true;
+}
+
+/* A call that failed may have been done: the same number on the same queue again, and
+ * the script answers what it answered then. */
+static void
+note_call(struct wr_io *io, struct wr_line *l, enum weir_err rc, size_t wanted)
+{
+    if (l->repeat == 0)
+        io->call++;
+    io->doubt -= l->doubt;
+    if (rc == WEIR_OK) {
+        l->repeat = 0;
+        l->doubt = 0;
+        return;
+    }
+    if (l->repeat == 0)
+        l->repeat = io->call - 1;
+    if (is_away(rc)) /* else it was refused before it claimed anything */
+        l->doubt = wanted > l->doubt ? wanted : l->doubt;
+    io->doubt += l->doubt;
+}
+
+/* ack what finished and claim the next, in one call. */
+static bool
+exchange(struct wr_io *io, struct wr_line *l)
+{
+    struct wr_answer answers[WR_IO_CALL_MAX];
+    enum wr_answered words[WR_IO_CALL_MAX];
+    struct wr_reserve r = {.worker = io->o->page->worker,
+                           .call = l->repeat > 0 ? l->repeat : io->call,
+                           .lease_ms = io->w->lease_ms};
+    struct weir_error err = {0};
+    struct wr_batch batch;
+    size_t n = fill_answers(&l->answers[WR_VERDICT_ACK], answers, WR_IO_CALL_MAX);
+    int64_t sent_ms = wr_clock_ms();
+    size_t wanted;
+    enum weir_err rc;
+
+    wr_io_want(io, l, &r);
+    wanted = r.free + r.ahead;
+    if (io->w->jobs_left)
+        atomic_fetch_sub(io->w->jobs_left, (int64_t)wanted);
+    rc = n > 0
+             ? wr_store_exchange(io->store, l->queue, &r, answers, n, words, &batch, &err)
+             : wr_store_reserve(io->store, l->queue, &r, &batch, &err);
+    if (io->w->jobs_left)
+        atomic_fetch_add(io->w->jobs_left, (int64_t)wanted - (int64_t)batch.n);
+    note_failure(io, l, rc, &err);
+    note_call(io, l, rc, wanted);
+    if (rc != WEIR_OK) {
+        wr_batch_fini(&batch);
+        return false;
+    }
+    drop_answers(io, &l->answers[WR_VERDICT_ACK], WR_VERDICT_ACK, n, words);
+    l->owes_call = false;
+    if (wanted > 0) {
+        if (io->timed_out && batch.n > 0)
+            io->marker_lost_ms = sent_ms;
+        l->maybe_ready = batch.word == WR_RESERVE_MORE ||
+                         (batch.word == WR_RESERVE_OK && batch.n > 0);
+    }
+    wr_io_admit(io, l, &batch, sent_ms);
+    return true;
+}
+
+size_t
+wr_io_answers_n(const struct wr_io *io)
+{
+    size_t n = 0;
+
+    for (const struct wr_line *l = io->lines; l; l = l->next) {
+        for (int i = 0; i < WR_VERDICTS; i++)
+            n += l->answers[i].n;
+    }
+    return n;
+}
+
+/* Of the last ones the release is one call, so that they keep their order: it waits for
+ * the slowest. */
+static bool
+may_release(const struct wr_io *io)
+{
+    return io->state != WR_IO_STOP || io->handed_back ||
+           io->outstanding == wr_io_answers_n(io) ||
+           wr_clock_ms() > io->deadline_ms - 500;
+}
+
+bool
+wr_io_serve_line(struct wr_io *io, struct wr_line *l)
+{
+    static const answer_fn give[] = {
+        [WR_VERDICT_RETRY] = wr_store_retry,
+        [WR_VERDICT_BURY] = wr_store_bury,
+        [WR_VERDICT_RELEASE] = wr_store_release,
+    };
+    struct wr_reserve r = {0};
+    bool done = false;
+
+    for (int kind = WR_VERDICT_RETRY; kind < WR_VERDICTS; kind++) {
+        if (l->answers[kind].n == 0 || (kind == WR_VERDICT_RELEASE && !may_release(io)))
+            continue;
+        if (!give_answers(io, l, (enum wr_verdict)kind, give[kind]))
+            return false;
+        done = true;
+    }
+    wr_io_want(io, l, &r);
+    if (l->answers[WR_VERDICT_ACK].n > 0 || l->owes_call || l->repeat > 0 ||
+        (l->maybe_ready && r.free + r.ahead > 0))
+        return exchange(io, l);
+    return done;
+}

@@ -1,0 +1,195 @@
+/* What the I/O thread claims, and how claimed jobs reach the slots. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "worker/io.h"
+
+#define AHEAD_US 4000 /* of work a slot may have claimed ahead */
+
+/* How many jobs may be claimed beyond free slots: a few ms of work, as measured. */
+static size_t
+ahead_limit(const struct wr_io *io)
+{
+    int64_t us = atomic_load_explicit(&io->runner->ewma_us, memory_order_relaxed);
+    int64_t each;
+
+    if (us < 0 || us > AHEAD_US / 2)
+        return 0;
+    each = AHEAD_US / (us < 1 ? 1 : us);
+    each *= (int64_t)io->runner->slots;
+    return each < WR_AHEAD_MAX ? (size_t)each : WR_AHEAD_MAX;
+}
+
+int64_t
+wr_io_jobs_left(const struct wr_io *io)
+{
+    return io->w->jobs_left ? atomic_load(io->w->jobs_left) : INT64_MAX;
+}
+
+void
+wr_io_want(const struct wr_io *io, const struct wr_line *l, struct wr_reserve *r)
+{
+    size_t slots = io->runner->slots, ahead = ahead_limit(io), free, total, left;
+    size_t out = io->outstanding + io->doubt - (l ? l->doubt : 0);
+    int64_t limit = wr_io_jobs_left(io);
+
+    r->free = r->ahead = 0;
+    if (io->state != WR_IO_RUN || io->alone || io->alone_runs || limit <= 0)
+        return;
+    left = limit < WR_IO_CALL_MAX ? (size_t)limit : WR_IO_CALL_MAX;
+    free = out < slots ? slots - out : 0;
+    total = out < slots + ahead ? slots + ahead - out : 0;
+    /* A batch that is worth the call, once the slots are busy. */
+    if (free == 0 && total < ahead / 4)
+        total = 0;
+    total = total < left ? total : left;
+    r->free = free < total ? free : total;
+    r->ahead = total - r->free;
+}
+
+static struct wr_handler *
+find_handler(const struct weir_worker *w, const char *type)
+{
+    struct wr_handler *any = NULL;
+
+    for (struct wr_handler *h = w->handlers; h; h = h->next) {
+        if (strcmp(h->type, type) == 0)
+            return h;
+        if (strcmp(h->type, "*") == 0)
+            any = h;
+    }
+    return any;
+}
+
+static void
+fill_run(struct wr_io *io, struct wr_run *run, struct wr_line *line,
+         const struct wr_delivery *d, struct wr_batch_ref *ref, int64_t sent_ms)
+{
+    int64_t lease = io->w->lease_ms;
+
+    run->queue = line->queue;
+    run->ref = ref;
+    ref->refs++;
+    run->claimed_ms = sent_ms;
+    run->stopped_ms = 0;
+    run->answered = run->alone = false;
+    run->reason = "failed";
+    atomic_store(&run->fence_ms, sent_ms + lease - wr_lease_margin_ms(lease));
+    atomic_store(&run->d.stop, WR_STOP_NONE);
+    wr_buf_clear(&run->d.result);
+    run->d.queue = wr_queue_name(line->queue);
+    run->d.id = d->id.ptr;
+    run->d.worker = io->o->page->worker;
+    run->d.record_bytes = d->record;
+    run->d.state = d->state;
+    run->d.context = io->o->context;
+    run->d.error[0] = '\0';
+    run->d.delay_ms = -1;
+    run->d.progress_new = false;
+    run->d.mu = &io->runner->mu;
+    run->handler = NULL;
+    run->d.type = "";
+    if (wr_record_read(d->record, &run->d.record, &run->version)) {
+        run->d.type = run->d.record.type.ptr;
+        run->handler = find_handler(io->w, run->d.type);
+    }
+}
+
+/* False: it is to be handed to a thread. */
+static bool
+put_aside(struct wr_io *io, struct wr_line *line, struct wr_run *run)
+{
+    if (io->state != WR_IO_RUN) { /* the late answer of a call: not wanted any more */
+        wr_runner_hold(io->runner, run);
+        wr_io_put_answer(line, WR_VERDICT_RELEASE, run);
+    } else if (run->d.state.lost > 0 && run->handler && run->handler->ops->in_process) {
+        /* What took a worker with it runs alone, so that only it can do it again. */
+        run->alone = true;
+        wr_runner_hold(io->runner, run);
+        run->next = NULL;
+        *io->alone_last = run;
+        io->alone_last = &run->next;
+        io->alone_n++;
+    } else {
+        return false;
+    }
+    return true;
+}
+
+void
+wr_io_admit(struct wr_io *io, struct wr_line *line, struct wr_batch *batch,
+            int64_t sent_ms)
+{
+    struct wr_batch_ref *ref = batch->n > 0 ? calloc(1, sizeof(*ref)) : NULL;
+    struct wr_run *list = NULL, **last = &list;
+    size_t n = 0;
+
+    if (batch->n == 0 || !ref) {
+        /* Without memory they are not run: their leases lapse and others get them. */
+        wr_batch_fini(batch);
+        return;
+    }
+    ref->batch = *batch;
+    ref->refs = 1;
+    for (size_t i = 0; i < ref->batch.n; i++) {
+        struct wr_run *run = wr_runner_new_run(io->runner);
+
+        if (!run)
+            break; /* more than was asked for: lapses as well */
+        fill_run(io, run, line, &ref->batch.jobs[i], ref, sent_ms);
+        io->outstanding++;
+        if (put_aside(io, line, run))
+            continue;
+        run->next = NULL;
+        *last = run;
+        last = &run->next;
+        n++;
+    }
+    wr_runner_submit(io->runner, list, n);
+    if (--ref->refs == 0) {
+        wr_batch_fini(&ref->batch);
+        free(ref);
+    }
+}
+
+static struct wr_run *
+take_alone(struct wr_io *io, struct wr_run **at)
+{
+    struct wr_run *run = *at;
+
+    *at = run->next;
+    if (!*at)
+        io->alone_last = at;
+    io->alone_n--;
+    return run;
+}
+
+/* Those that must run alone: one at a time, when all others have ended. */
+void
+wr_io_start_alone(struct wr_io *io)
+{
+    for (struct wr_run **at = &io->alone; *at;) {
+        if (atomic_load(&(*at)->d.stop) == WR_STOP_NONE) {
+            at = &(*at)->next;
+            continue;
+        }
+        struct wr_run *run = take_alone(io, at); /* cancelled or lost while it waited */
+
+        wr_io_put_answer(wr_io_line_of(io, run->queue), wr_judge(run), run);
+    }
+    if (io->alone && !io->alone_runs && io->outstanding == io->alone_n) {
+        io->alone_runs = take_alone(io, &io->alone);
+        io->alone_runs->next = NULL;
+        wr_runner_submit(io->runner, io->alone_runs, 1);
+    }
+}
+
+void
+wr_io_release_alone(struct wr_io *io)
+{
+    while (io->alone) {
+        struct wr_run *run = take_alone(io, &io->alone);
+
+        wr_io_put_answer(wr_io_line_of(io, run->queue), WR_VERDICT_RELEASE, run);
+    }
+}

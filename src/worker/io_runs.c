@@ -1,0 +1,112 @@
+/* What the I/O thread looks after while jobs run: their timeouts, their progress. */
+#include <stdio.h>
+
+#include "base/log.h"
+#include "worker/io.h"
+
+#define CHECK_MS 5         /* between looks at all runs */
+#define RECALL_MS 20       /* short jobs that wait so long stand behind a long one */
+#define AHEAD_WAIT_MS 2000 /* a job claimed ahead waits no longer */
+#define PROGRESS_MS 500
+#define STOP_AGAIN_MS 500 /* a stop that came before its command had started */
+
+/* A C handler that ignores its timeout: its job gets its answer, the others get the grace
+ * time, then this process ends, for a thread cannot be ended alone. */
+static void
+abandon(struct wr_io *io, struct wr_run *run)
+{
+    int running = WR_RUN_RUNNING;
+
+    if (!atomic_compare_exchange_strong(&run->phase, &running, WR_RUN_ABANDONED))
+        return; /* it has just ended */
+    wr_log_error("job %s ignores its timeout: its handler hangs, this child is replaced",
+                 run->d.id);
+    wr_io_put_answer(wr_io_line_of(io, run->queue),
+                     wr_judge_stopped(run, WR_STOP_TIMEOUT), run);
+    io->replace = true;
+}
+
+/* Timeouts of C handlers, stops that came too early, jobs that wait too long. Answers
+ * when to look again. */
+int64_t
+wr_io_check_runs(struct wr_io *io, int64_t now)
+{
+    struct wr_runner *r = io->runner;
+    int64_t next = now + 60000;
+    bool late = false, stuck = false, waits = false, again = now >= io->stop_again_ms;
+
+    if (now < io->checked_ms + CHECK_MS)
+        return now + CHECK_MS;
+    io->checked_ms = now;
+    if (again)
+        io->stop_again_ms = now + STOP_AGAIN_MS;
+    pthread_mutex_lock(&r->mu);
+    for (size_t i = 0; i < r->n; i++) {
+        struct wr_run *run = &r->runs[i];
+        enum wr_stop stop = (enum wr_stop)atomic_load(&run->d.stop);
+
+        if (!run->in_use)
+            continue;
+        if (run->phase == WR_RUN_WAITING && !run->alone) {
+            waits = true;
+            stuck = stuck || now - run->claimed_ms > RECALL_MS;
+            late = late || now - run->claimed_ms > AHEAD_WAIT_MS;
+        }
+        if (run->phase != WR_RUN_RUNNING)
+            continue;
+        if (run->d.stop_at_ms != 0 && now >= run->d.stop_at_ms && stop == WR_STOP_NONE)
+            wr_run_stop(run, WR_STOP_TIMEOUT);
+        else if (stop != WR_STOP_NONE && again)
+            wr_run_stop(run, stop);
+        if (run->d.stop_at_ms != 0) {
+            int64_t kill_at = run->d.stop_at_ms + run->d.record.kill_after_ms;
+            int64_t at = now < run->d.stop_at_ms ? run->d.stop_at_ms : kill_at;
+
+            if (now >= kill_at)
+                abandon(io, run);
+            else if (at < next)
+                next = at;
+        }
+        if (stop != WR_STOP_NONE && io->stop_again_ms < next)
+            next = io->stop_again_ms;
+    }
+    pthread_mutex_unlock(&r->mu);
+    if (late)
+        wr_io_release_waiting(io);
+    else if (stuck)
+        wr_runner_recall(r);
+    if (waits && now + RECALL_MS < next)
+        next = now + RECALL_MS;
+    return next;
+}
+
+/* Sends what handlers said of their progress since the last look. */
+void
+wr_io_send_progress(struct wr_io *io, int64_t now)
+{
+    struct wr_runner *r = io->runner;
+
+    if (now < io->progress_ms || now < io->again_ms)
+        return;
+    io->progress_ms = now + PROGRESS_MS;
+    for (size_t i = 0; i < r->n; i++) {
+        struct wr_run *run = &r->runs[i];
+        char id[256], token[24], text[256];
+        struct wr_queue *queue = NULL;
+        enum wr_extended word;
+
+        pthread_mutex_lock(&r->mu);
+        if (run->in_use && run->phase == WR_RUN_RUNNING && run->d.progress_new) {
+            snprintf(id, sizeof(id), "%s", run->d.id);
+            snprintf(token, sizeof(token), "%s", run->d.state.token);
+            snprintf(text, sizeof(text), "%s", run->d.progress);
+            run->d.progress_new = false;
+            queue = run->queue;
+        }
+        pthread_mutex_unlock(&r->mu);
+        if (queue && wr_store_progress(io->store, queue, io->o->page->worker,
+                                       wr_span_str(id), wr_span_str(token),
+                                       wr_span_str(text), &word, NULL) != WEIR_OK)
+            return; /* for people only: the next one says more */
+    }
+}
