@@ -82,6 +82,83 @@ WEIR_API enum weir_err
 weir_worker_exec(struct weir_worker *worker, const char *type, const char *const *argv,
                  struct weir_error *err) WEIR_MUST_CHECK;
 
+/* ---- commands with everything that a handler's section of weir.conf may set ---- */
+
+/* What becomes of a command's standard output. */
+enum weir_exec_result {
+    WEIR_EXEC_STDOUT,    /* its bytes are the result, cut at result_max */
+    WEIR_EXEC_NONE,      /* there is no result: it joins standard error in the log */
+    WEIR_EXEC_LAST_LINE, /* the last line that is not empty, without its newline */
+    WEIR_EXEC_JSON, /* the bytes, if they are one JSON text; else the attempt fails */
+};
+
+/* A rule for exit statuses first to last (0 to 255, both included). */
+struct weir_exec_exit {
+    int first, last;
+    enum weir_outcome outcome;
+};
+
+#define WEIR_EXEC_UNLIMITED (-1)
+
+/* Zero means the default, which is what weir_worker_exec() does. All is copied. */
+struct weir_exec_options {
+    size_t struct_size;
+    const char *const
+        *argv;  /* NULL at the end; argv[0] without '/': looked for in PATH */
+    bool shell; /* argv is one string for /bin/sh -c; $0 is "weir-job" */
+
+    /* Environment. The worker's own secrets (WEIR_*, REDIS*, VALKEY*) never pass. */
+    bool clean_env; /* of the worker's only PATH HOME USER LANG TZ and pass_env */
+    const char *const *pass_env; /* names, "NAME*" for all that begin so; NULL at the end;
+                                    with clean_env off they change nothing */
+    const char *const *env;      /* "NAME=VALUE", NULL at the end; a name set here wins;
+                                    WEIR_* is refused (E_ARG) */
+    const char *cwd; /* absolute; NULL: a private folder, made for each attempt (0700)
+                        and removed with all in it; WEIR_TMPDIR names it either way */
+    bool keep_failed_dir; /* unless the attempt succeeded */
+
+    enum weir_exec_result result;
+    size_t result_max; /* bytes, at most and by default 65536 */
+
+    /* Times in ms. */
+    int64_t timeout_ms;      /* 0: the job's; else the shorter of the two */
+    int64_t kill_after_ms;   /* from the stop signal to SIGKILL; 0: the job's */
+    int64_t idle_timeout_ms; /* no output and no control line so long: as a timeout */
+    int stop_signal;         /* default SIGTERM */
+    bool keep_stragglers;    /* processes that a command leaves behind may go on until
+                                the worker child ends; by default they are killed */
+
+    /* Limits, set between fork and exec. 0: as the worker's; WEIR_EXEC_UNLIMITED. */
+    int64_t rlimit_as, rlimit_fsize, rlimit_core; /* bytes */
+    int64_t rlimit_cpu;                           /* seconds */
+    int64_t rlimit_nofile, rlimit_nproc;
+    int nice;         /* added to the worker's */
+    int ioprio_class; /* 0: as the worker's; 1 realtime, 2 best effort, 3 idle */
+    int ioprio_level; /* 0 to 7, of classes 1 and 2 */
+    bool set_umask;
+    unsigned umask;       /* with set_umask */
+    const char *user;     /* name or number; needs a worker that runs as root */
+    const char *group;    /* default: the user's */
+    int oom_score_adj;    /* -1000 to 1000; 0: as the worker's */
+    bool allow_new_privs; /* by default set-user-id programs gain nothing */
+
+    /* Exit statuses: the first rule that matches counts; without one 0 is WEIR_DONE, 75
+     * WEIR_SNOOZE, 65 WEIR_PERMANENT, all others WEIR_RETRY. 126 and 127 without a rule,
+     * and a command that cannot be started, are retried as well; after three of them in a
+     * row the handler counts as broken and this worker takes no more of its jobs. */
+    const struct weir_exec_exit *exits;
+    size_t exits_n;
+    int64_t snooze_ms;   /* default 30000 */
+    int64_t max_snoozes; /* default 100; what comes after counts as a failed attempt */
+};
+#define WEIR_EXEC_OPTIONS_INIT .struct_size = sizeof(struct weir_exec_options)
+
+/* E_ARG: a value that makes no sense, no command, an unknown user; the text says which.
+ * E_NO_MEMORY. */
+WEIR_API enum weir_err weir_worker_exec_with(struct weir_worker *worker, const char *type,
+                                             const struct weir_exec_options *options,
+                                             struct weir_error *err) WEIR_MUST_CHECK;
+
 /* Called in each worker child, on its first thread, before its first job and after its
  * last. A startup hook that answers anything but OK ends the worker with that error.
  * What it stores through *context is passed to shutdown and, as weir_delivery_context(),

@@ -74,8 +74,9 @@ struct wr_handler {
 
 /* handler_fn.c */
 struct wr_handler *wr_handler_fn_new(const char *type, weir_handler_fn fn, void *context);
-/* handler_exec.c: argv is copied. The handler talks to the spawner of the child it runs
+/* handler_exec.c: adopts config. The handler talks to the spawner of the child it runs
  * in, see spawner.h. */
-struct wr_handler *wr_handler_exec_new(const char *type, const char *const *argv);
+struct wr_exec_config;
+struct wr_handler *wr_handler_exec_new(const char *type, struct wr_exec_config *config);
 
 #endif

@@ -12,17 +12,14 @@
 
 #include "base/log.h"
 #include "base/text.h"
-#include "worker/spawner.h"
+#include "worker/exec_config.h"
 #include "worker/worker_internal.h"
 
-#define RESULT_MAX 65536
-#define EXIT_SNOOZE 75
-#define EXIT_PERMANENT 65
 #define SHUTDOWN_KILL_MS 5000
 
 struct handler_exec {
     struct wr_handler base;
-    char **argv;
+    struct wr_exec_config *config;
 };
 
 /* ---- environment ---- */
@@ -163,21 +160,24 @@ not_started(const struct handler_exec *h, struct weir_delivery *d, int why)
         weir_delivery_set_error(d,
                                 "cannot run %.300s: its arguments, environment and "
                                 "metadata are too long for this system",
-                                h->argv[0]);
+                                h->config->argv[0]);
         return WEIR_PERMANENT;
     case ENOEXEC:
         weir_delivery_set_error(d, "cannot run %.300s: %s (a script needs a #! line)",
-                                h->argv[0], strerror(why));
+                                h->config->argv[0], strerror(why));
         return WEIR_RETRY;
     default:
-        weir_delivery_set_error(d, "cannot run %.300s: %s", h->argv[0], strerror(why));
+        weir_delivery_set_error(d, "cannot run %.300s: %s", h->config->argv[0],
+                                strerror(why));
         return WEIR_RETRY;
     }
 }
 
 static enum weir_outcome
-judge(struct weir_delivery *d, const struct wr_exec_end *end, const struct wr_buf *err)
+judge(const struct handler_exec *h, struct weir_delivery *d,
+      const struct wr_exec_end *end, const struct wr_buf *err)
 {
+    enum weir_outcome outcome;
     char what[80];
 
     if (end->timed_out) {
@@ -192,19 +192,12 @@ judge(struct weir_delivery *d, const struct wr_exec_end *end, const struct wr_bu
         return WEIR_RETRY;
     }
     snprintf(what, sizeof(what), "exit %d", end->exit_code);
-    switch (end->exit_code) {
-    case 0:
-        return WEIR_DONE;
-    case EXIT_SNOOZE:
+    outcome = wr_exec_config_outcome(h->config, end->exit_code);
+    if (outcome != WEIR_DONE)
         say(d, what, err);
-        return WEIR_SNOOZE;
-    case EXIT_PERMANENT:
-        say(d, what, err);
-        return WEIR_PERMANENT;
-    default:
-        say(d, what, err);
-        return WEIR_RETRY;
-    }
+    if (outcome == WEIR_SNOOZE)
+        d->delay_ms = h->config->o.snooze_ms;
+    return outcome;
 }
 
 static enum weir_outcome
@@ -216,10 +209,10 @@ run_command(const struct handler_exec *h, struct wr_spawner *spawner,
     struct wr_exec_end end;
     struct weir_error why = {0};
     enum weir_outcome outcome;
-    enum weir_err rc = wr_spawner_run(spawner, d->slot, (const char *const *)h->argv,
-                                      (const char *const *)env->list, r->payload,
-                                      r->timeout_ms, r->kill_after_ms, RESULT_MAX,
-                                      &d->result, &err, &end, &why);
+    enum weir_err rc = wr_spawner_run(
+        spawner, d->slot, (const char *const *)h->config->argv,
+        (const char *const *)env->list, r->payload, r->timeout_ms, r->kill_after_ms,
+        h->config->o.result_max, &d->result, &err, &end, &why);
 
     if (rc == WEIR_E_BUG && wr_spawner_current()) {
         /* Nothing can be started any more, and what ran may still run. The supervisor
@@ -233,7 +226,7 @@ run_command(const struct handler_exec *h, struct wr_spawner *spawner,
     } else if (end.start_errno != 0) {
         outcome = not_started(h, d, end.start_errno);
     } else {
-        outcome = judge(d, &end, &err);
+        outcome = judge(h, d, &end, &err);
     }
     wr_buf_fini(&err);
     return outcome;
@@ -252,6 +245,8 @@ exec_run(struct wr_handler *handler, struct weir_delivery *d)
     if (atomic_load(&d->stop) != WR_STOP_NONE)
         return WEIR_RETRY; /* it was told so before a kill could have reached it */
     env_fill(&env, d);
+    for (char **e = ((const struct handler_exec *)handler)->config->env; e && *e; e++)
+        env_add(&env, "%s", *e);
     if (env.failed)
         weir_delivery_set_error(d, "out of memory");
     else
@@ -289,9 +284,7 @@ exec_free(struct wr_handler *handler)
 {
     struct handler_exec *h = (struct handler_exec *)handler;
 
-    for (size_t i = 0; h->argv && h->argv[i]; i++)
-        free(h->argv[i]);
-    free(h->argv);
+    wr_exec_config_free(h->config);
     free(h);
 }
 
@@ -304,28 +297,16 @@ static const struct wr_handler_ops exec_ops = {
 };
 
 struct wr_handler *
-wr_handler_exec_new(const char *type, const char *const *argv)
+wr_handler_exec_new(const char *type, struct wr_exec_config *config)
 {
     struct handler_exec *h = calloc(1, sizeof(*h));
-    size_t n = 0;
 
-    if (!h)
+    if (!h) {
+        wr_exec_config_free(config);
         return NULL;
+    }
     h->base.ops = &exec_ops;
     snprintf(h->base.type, sizeof(h->base.type), "%s", type);
-    while (argv[n])
-        n++;
-    h->argv = calloc(n + 1, sizeof(*h->argv));
-    for (size_t i = 0; h->argv && i < n; i++) {
-        h->argv[i] = strdup(argv[i]);
-        if (!h->argv[i]) {
-            exec_free(&h->base);
-            return NULL;
-        }
-    }
-    if (!h->argv) {
-        free(h);
-        return NULL;
-    }
+    h->config = config;
     return &h->base;
 }

@@ -48,6 +48,26 @@ pid_t wr_spawner_pid(const struct wr_spawner *spawner);
 void wr_spawner_set_current(struct wr_spawner *spawner);
 struct wr_spawner *wr_spawner_current(void);
 
+enum wr_exec_limit {
+    WR_LIMIT_AS,
+    WR_LIMIT_FSIZE,
+    WR_LIMIT_CORE,
+    WR_LIMIT_CPU,
+    WR_LIMIT_NOFILE,
+    WR_LIMIT_NPROC,
+    WR_LIMITS
+};
+
+/* What a command gets between fork and exec. Zero, and -1 for umask, change nothing. */
+struct wr_exec_limits {
+    int64_t values[WR_LIMITS]; /* as in struct weir_exec_options */
+    int nice, ioprio_class, ioprio_level, umask, oom_score_adj;
+    bool new_privs, switch_user, switch_group;
+    uid_t uid;
+    gid_t gid, *groups;
+    size_t groups_n;
+};
+
 /* What a command did. */
 struct wr_exec_end {
     int exit_code;   /* -1: ended by a signal, or never started */

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "worker/exec_config.h"
 #include "worker/worker_internal.h"
 
 #define LEASE_DEFAULT_MS 15000
@@ -184,17 +185,27 @@ weir_worker_handle(struct weir_worker *w, const char *type, weir_handler_fn fn,
 }
 
 enum weir_err
-weir_worker_exec(struct weir_worker *w, const char *type, const char *const *argv,
-                 struct weir_error *err)
+weir_worker_exec_with(struct weir_worker *w, const char *type,
+                      const struct weir_exec_options *options, struct weir_error *err)
 {
+    struct wr_exec_config *config = NULL;
     enum weir_err rc = check_type(w, type, err);
 
-    if (rc == WEIR_OK && (!argv || !argv[0] || argv[0][0] == '\0'))
-        rc = wr_fail(err, WEIR_E_ARG, 0, "a command without a name");
+    if (rc == WEIR_OK)
+        rc = wr_exec_config_new(options, &config, err);
     if (rc != WEIR_OK)
         return rc;
     w->has_exec = true;
-    return add_handler(w, wr_handler_exec_new(type, argv), err);
+    return add_handler(w, wr_handler_exec_new(type, config), err);
+}
+
+enum weir_err
+weir_worker_exec(struct weir_worker *w, const char *type, const char *const *argv,
+                 struct weir_error *err)
+{
+    struct weir_exec_options o = {WEIR_EXEC_OPTIONS_INIT, .argv = argv};
+
+    return weir_worker_exec_with(w, type, &o, err);
 }
 
 void

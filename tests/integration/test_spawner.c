@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "support/worker_process.h"
+#include "worker/exec_config.h"
 #include "worker/spawner.h"
 
 #define SLOTS 4
@@ -716,8 +717,12 @@ struct handled {
 static void
 handle(struct handled *h, const char *const *argv, int stop)
 {
-    struct wr_handler *handler = wr_handler_exec_new("mail", argv);
+    struct weir_exec_options o = {WEIR_EXEC_OPTIONS_INIT, .argv = argv};
+    struct wr_exec_config *config;
+    struct wr_handler *handler;
 
+    assert_int_equal(wr_exec_config_new(&o, &config, NULL), WEIR_OK);
+    handler = wr_handler_exec_new("mail", config);
     assert_non_null(handler);
     wr_buf_fini(&h->d.result);
     *h = (struct handled){.mu = PTHREAD_MUTEX_INITIALIZER};
