@@ -1,12 +1,12 @@
---- ack_items(k, argv, first, worker, now): ends the deliveries as done.
--- Items are id, token, result. Used by ack and by exchange.
+--- ack_apply(k, argv, held, notes, now): ends the deliveries as done.
+-- Items are id, token, result; held and notes come from answer_check(). Used by ack
+-- and by exchange.
 --- @include answer
 
-local function ack_items(k, argv, first, worker, now)
-  local held, notes = answer_check(k, argv, first, 3, worker)
-  answer_count(k, notes)
+local function ack_apply(k, argv, held, notes, now)
   if #held == 0 then
-    return notes
+    answer_count(k, notes)
+    return
   end
 
   local ids, gone, kept, states, results, bytes = {}, {}, {}, {}, {}, 0
@@ -43,5 +43,5 @@ local function ack_items(k, argv, first, worker, now)
     ledger_add(k.stats, 'kept_in', #kept / 2)
   end
   ledger_add(k.stats, 'done', #ids)
-  return notes
+  answer_count(k, notes)
 end

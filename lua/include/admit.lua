@@ -3,7 +3,6 @@
 --- @include ledger
 --- @include ready
 --- @include due
---- @include wake
 --- @include touch
 --- @include places
 
@@ -87,7 +86,9 @@ local function due_time(spec, now, later)
   return at > now and at or nil
 end
 
--- admit_decide(k, argv, first, words, has_due, now, later): looks at each job.
+-- admit_decide(k, argv, first, words, has_due, now, later): looks at each job. It
+-- reads every key that may be written, so that a foreign key of another type stops
+-- the script before its first write.
 -- Items are id, head, tail, unique[, due].
 local function admit_decide(k, argv, first, words, has_due, max_bytes, now, later)
   local ids, notes, d = {}, {}, {records = {}, ready = {}, delayed = {}, unique = {}, windows = {}}
@@ -145,10 +146,13 @@ local function admit_decide(k, argv, first, words, has_due, max_bytes, now, late
   return d, notes, #ids
 end
 
-local function admit_apply(k, d, paused)
+-- stats is the one key that was not read: it comes first.
+local function admit_apply(k, d, paused, marked)
   if #d.records == 0 then
     return
   end
+  ledger_add(k.stats, 'enqueued', #d.records / 2)
+  ledger_add(k.stats, 'scheduled', #d.delayed / 2)
   redis.call('HSET', k.jobs, unpack(d.records))
   if #d.ready > 0 then
     ready_back(k.ready, k.tombs, d.ready)
@@ -162,19 +166,9 @@ local function admit_apply(k, d, paused)
   if #d.windows > 0 then
     redis.call('ZADD', k.windows, unpack(d.windows))
   end
-  ledger_add(k.stats, 'enqueued', #d.records / 2)
-  ledger_add(k.stats, 'scheduled', #d.delayed / 2)
-  if #d.ready > 0 then
-    wake_worker(k.wake, k.ready, k.tombs, paused)
+  if #d.ready > 0 and not paused and not marked then
+    redis.call('LPUSH', k.wake, '1') -- the rule of wake_worker(): ready > 0 is certain
   end
-end
-
--- Reads every key that may be written, so that a foreign key of another type
--- stops the script before its first write.
-local function admit_touch(k)
-  touch('LLEN', k.ready, k.wake, k.due)
-  touch('HLEN', k.tombs, k.unique, k.stats, k.jobs, k.producers)
-  touch('ZCARD', k.delayed, k.windows)
 end
 
 -- The notes of a call as one word, "pos:WORD,pos:WORD" or "-", and back.
@@ -211,7 +205,10 @@ local function admit(k, a, argv, first, words, has_due)
     end
     made = 1
   end
-  admit_touch(k)
+  local marked = redis.call('LLEN', k.wake) > 0
+  if has_due then
+    touch('LLEN', k.due)
+  end
   local saved = redis.call('HGET', k.producers, a.channel)
   local count = (#argv - first + 1) / words
   local word, packed = 'APPLY', nil
@@ -231,7 +228,7 @@ local function admit(k, a, argv, first, words, has_due)
   if made == 1 then
     redis.call('HSET', k.config, 'engine', 'list', 'made', a.mark)
   end
-  admit_apply(k, d, q[2])
+  admit_apply(k, d, q[2], marked)
   if a.channel ~= '' then
     redis.call('HSET', k.producers, a.channel, table.concat(
       {a.number, digits(now), digits(count), notes_pack(notes), argv[first]}, ' '))

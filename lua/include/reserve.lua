@@ -1,14 +1,14 @@
---- reserve_jobs(k, r, now): hands out up to r.free + r.ahead jobs.
--- r: worker, call (its number), free, ahead, lease (ms), bytes, paused.
--- Answers word, jobs as id, state, record, id, state, record, ...
--- Used by reserve and by exchange.
+--- reserve_plan(k, r, now) and reserve_apply(k, r, plan, now): hand out up to
+-- r.free + r.ahead jobs. r: worker, call (its number), free, ahead, lease (ms), bytes,
+-- paused. The plan reads every key that the other will write. The answer is word,
+-- jobs as id, state, record, id, state, record, ... Used by reserve and by exchange.
 --- @include clock
 --- @include state
 --- @include ledger
 --- @include unique
 --- @include errors
 --- @include remove
---- @include wake
+--- @include touch
 --- @include places
 
 local SKIPS_MAX = 1000
@@ -42,36 +42,38 @@ local function lose_body(k, id, text, now, is_copy)
   errors_add(k.errors, id, now, 'lost_body', 'the stored job was gone')
 end
 
--- What the worker's last call got, if this is the repeat of that call.
-local function claims_repeat(k, r)
+-- The list of what the worker's last call got, if this is the repeat of that call.
+local function claims_saved(k, r)
   local saved = redis.call('HGET', k.claims, r.worker)
   local call, list = string.match(saved or '', '^(%d+) %d+ %d+\n(.*)$')
-  if call ~= r.call then
-    return nil
-  end
+  return call == r.call and list or nil
+end
+
+-- What of that list the worker still holds.
+local function claims_repeat(k, r, list)
   local ids, tokens, jobs = {}, {}, {}
   for id, token in string.gmatch(list, '([^\t\n]+)\t(%d+)\t%d\n') do
     ids[#ids + 1], tokens[#tokens + 1] = id, token
   end
-  if #ids > 0 then
-    local texts = redis.call('HMGET', k.state, unpack(ids))
-    local scores = redis.call('ZMSCORE', k.processing, unpack(ids))
-    for i = 1, #ids do
-      if not held_word(texts[i], scores[i], tokens[i], r.worker) then
-        jobs[#jobs + 1] = ids[i]
-        jobs[#jobs + 1] = texts[i]
-        jobs[#jobs + 1] = redis.call('HGET', k.jobs, ids[i]) or ''
-      end
+  if #ids == 0 then
+    return jobs
+  end
+  local texts = redis.call('HMGET', k.state, unpack(ids))
+  local scores = redis.call('ZMSCORE', k.processing, unpack(ids))
+  for i = 1, #ids do
+    if not held_word(texts[i], scores[i], tokens[i], r.worker) then
+      jobs[#jobs + 1] = ids[i]
+      jobs[#jobs + 1] = texts[i]
+      jobs[#jobs + 1] = redis.call('HGET', k.jobs, ids[i]) or ''
     end
   end
   return jobs
 end
 
 -- Decide: looks at the ids that are next and says what becomes of each.
-local function reserve_choose(k, r, now)
+local function reserve_choose(k, r, c, now)
   local want = r.free + r.ahead
-  local c = {taken = {}, lost = {}, late = {}, skipped = {}, used = 0, bytes = 0, more = false}
-  local tombs, missing, chosen = redis.call('HLEN', k.tombs), bodies_missing(k), {}
+  local tombs, missing, chosen = redis.call('HLEN', k.tombs), c.missing, {}
   while #c.taken < want and not c.more do
     local ids = redis.call('LRANGE', k.ready, -c.used - want, -c.used - 1)
     if #ids == 0 then
@@ -161,16 +163,34 @@ local function reserve_take(k, r, c, now)
   return jobs, table.concat(claims)
 end
 
-local function reserve_jobs(k, r, now)
-  local again = claims_repeat(k, r)
-  if again then
-    wake_worker(k.wake, k.ready, k.tombs, r.paused)
-    return 'REPEAT', again
+local function reserve_plan(k, r, now)
+  local c = {taken = {}, lost = {}, late = {}, skipped = {}, used = 0, bytes = 0, more = false}
+  c.again = claims_saved(k, r)
+  c.marked = redis.call('LLEN', k.wake) > 0
+  c.missing = bodies_missing(k)
+  touch('HLEN', k.stats)
+  if not c.again and not r.paused and r.free + r.ahead > 0 then
+    reserve_choose(k, r, c, now)
   end
+  if #c.lost + #c.late > 0 then
+    touch('HLEN', k.unique, k.errors, k.results, k.log)
+  end
+  return c
+end
 
-  local c = {taken = {}, lost = {}, late = {}, skipped = {}, used = 0}
-  if not r.paused and r.free + r.ahead > 0 then
-    c = reserve_choose(k, r, now)
+-- The rule of wake_worker(); the marker was looked for in the plan.
+local function reserve_wake(k, r, c)
+  if not r.paused and not c.marked
+     and redis.call('LLEN', k.ready) > redis.call('HLEN', k.tombs) then
+    redis.call('LPUSH', k.wake, '1')
+  end
+end
+
+local function reserve_apply(k, r, c, now)
+  if c.again then
+    local jobs = claims_repeat(k, r, c.again)
+    reserve_wake(k, r, c)
+    return 'REPEAT', jobs
   end
   if c.used > 0 then
     redis.call('RPOP', k.ready, c.used)
@@ -197,7 +217,7 @@ local function reserve_jobs(k, r, now)
   end
   redis.call('HSET', k.claims, r.worker,
              r.call .. ' ' .. digits(now) .. ' ' .. digits(r.lease) .. '\n' .. claims)
-  wake_worker(k.wake, k.ready, k.tombs, r.paused)
+  reserve_wake(k, r, c)
   if r.paused then
     return 'PAUSED', jobs
   end

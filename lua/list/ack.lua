@@ -39,4 +39,6 @@ if word then
 end
 touch('HLEN', jobs, results, errors, log, stats, unique)
 touch('ZCARD', kept)
-return {'OK', unpack(ack_items(k, ARGV, ITEM_FIRST, worker, now))}
+local held, notes = answer_check(k, ARGV, ITEM_FIRST, 3, worker)
+ack_apply(k, ARGV, held, notes, now)
+return {'OK', unpack(notes)}

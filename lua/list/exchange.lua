@@ -45,7 +45,6 @@
 --- @include ack
 --- @include reserve
 --- @include engine
---- @include touch
 
 local k = {delayed = delayed, ready = ready, tombs = tombs, processing = processing, dead = dead, kept = kept, jobs = jobs, state = state, results = results, errors = errors, log = log, stats = stats, claims = claims, unique = unique, wake = wake, config = config, }
 local now = clock(now_arg)
@@ -54,14 +53,15 @@ local word = engine_word(q[1], stats, jobs, ready, processing)
 if word then
   return {word}
 end
-touch('LLEN', ready, wake)
-touch('HLEN', tombs, jobs, results, errors, log, stats, claims, unique)
-touch('ZCARD', delayed, dead, kept)
-local reply = ack_items(k, ARGV, ITEM_FIRST, worker, now)
+-- Both decide before either writes.
+local held, reply = answer_check(k, ARGV, ITEM_FIRST, 3, worker)
+local r = {worker = worker, call = call, free = tonumber(free), ahead = tonumber(ahead),
+  lease = tonumber(lease), bytes = tonumber(bytes), paused = q[2]}
+remove_touch(k)
+local plan = reserve_plan(k, r, now)
+ack_apply(k, ARGV, held, reply, now)
+local answer, list = reserve_apply(k, r, plan, now)
 local notes = #reply
-local answer, list = reserve_jobs(k, {worker = worker, call = call, free = tonumber(free),
-  ahead = tonumber(ahead), lease = tonumber(lease), bytes = tonumber(bytes),
-  paused = q[2]}, now)
 for i = 1, #list do
   reply[notes + i] = list[i]
 end

@@ -41,7 +41,6 @@
 -- becomes dead (lost_body); one that is too late to start ends as expired.
 --- @include reserve
 --- @include engine
---- @include touch
 
 local k = {delayed = delayed, kept = kept, ready = ready, tombs = tombs, processing = processing, dead = dead, jobs = jobs, state = state, results = results, errors = errors, log = log, stats = stats, claims = claims, unique = unique, wake = wake, config = config, }
 local now = clock(now_arg)
@@ -50,10 +49,7 @@ local word = engine_word(q[1], stats, jobs, ready)
 if word then
   return {word}
 end
-touch('LLEN', ready, wake)
-touch('HLEN', tombs, jobs, state, results, errors, log, stats, claims, unique)
-touch('ZCARD', processing, delayed, dead, kept)
-local answer, list = reserve_jobs(k, {worker = worker, call = call, free = tonumber(free),
-  ahead = tonumber(ahead), lease = tonumber(lease), bytes = tonumber(bytes),
-  paused = q[2]}, now)
+local r = {worker = worker, call = call, free = tonumber(free), ahead = tonumber(ahead),
+  lease = tonumber(lease), bytes = tonumber(bytes), paused = q[2]}
+local answer, list = reserve_apply(k, r, reserve_plan(k, r, now), now)
 return {answer, unpack(list)}

@@ -215,8 +215,8 @@ exchange(struct wr_io *io, struct wr_line *l)
     if (wanted > 0) {
         if (io->timed_out && batch.n > 0)
             io->marker_lost_ms = sent_ms;
-        l->maybe_ready = batch.word == WR_RESERVE_MORE ||
-                         (batch.word == WR_RESERVE_OK && batch.n > 0);
+        /* Fewer than wanted: the queue is empty, or a marker stands for the rest. */
+        l->maybe_ready = batch.word == WR_RESERVE_MORE || batch.n == wanted;
     }
     wr_io_admit(io, l, &batch, sent_ms);
     return true;
