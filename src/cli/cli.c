@@ -18,7 +18,7 @@
 #include "cli/help.h"
 #include "cli/out.h"
 
-#define COMMANDS_MAX 64
+#define COMMANDS_MAX 128
 
 void
 cli_out_of_memory(void)

@@ -13,6 +13,8 @@ extern const struct cli_cmd cmd_queue_ls, cmd_queue_show, cmd_queue_create,
     cmd_queue_pause, cmd_queue_resume, cmd_queue_purge;
 extern const struct cli_cmd cmd_worker_ls;
 extern const struct cli_cmd cmd_doctor;
+extern const struct cli_cmd cmd_progress, cmd_note, cmd_heartbeat, cmd_extend, cmd_snooze,
+    cmd_fail, cmd_result, cmd_token;
 extern const struct cli_cmd cmd_config_show, cmd_completion, cmd_version, cmd_help;
 
 extern const struct cli_cmd *const cli_commands[]; /* NULL at the end */

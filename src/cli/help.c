@@ -4,7 +4,8 @@
 
 #include "cli/args.h"
 
-static const char *const groups[] = {"Produce", "Work", "Look", "Decide", "Run it", NULL};
+static const char *const groups[] = {"Produce", "Work",         "Look", "Decide",
+                                     "Run it",  "Inside a job", NULL};
 
 static void
 print_name(FILE *out, const struct cli_cmd *cmd, int width)
