@@ -191,6 +191,16 @@ enum weir_cancel_result {
 WEIR_API enum weir_err
 weir_job_cancel(struct weir_client *client, const char *queue, const char *id,
                 enum weir_cancel_result *out, struct weir_error *err) WEIR_MUST_CHECK;
+/*
+ * When a job shall start that waits: after delay_ms from now, or not before at_ms (ms
+ * since 1970); give one of them. Over already: it is ready at once. Both 0: now, before
+ * all others that wait. *due_ms (may be NULL): its due time, 0 when it is ready.
+ * E_NO_JOB; E_WRONG_STATE: it runs, is dead or done. queue NULL: as weir_job_inspect.
+ */
+WEIR_API enum weir_err
+weir_job_reschedule(struct weir_client *client, const char *queue, const char *id,
+                    int64_t delay_ms, int64_t at_ms, int64_t *due_ms,
+                    struct weir_error *err) WEIR_MUST_CHECK;
 /* Gives a dead job a new life. E_NO_JOB: not dead. E_WRONG_STATE: its body is lost.
  * E_UNIQUE. */
 WEIR_API enum weir_err
@@ -263,7 +273,7 @@ struct weir_audit {
         replayed, deliveries, done, retried, buried, cancelled_ready, cancelled_delayed,
         cancelled_processing, expired_ready, expired_delayed, lost_body_ready,
         lost_body_delayed, purged, kept_in, forgotten, stale, replaced, skipped, tokens,
-        kept_bytes;
+        kept_bytes, deferred;
     int64_t cancelled, expired; /* sums of the above */
     /* what each equation is off by; all 0 when nothing is lost */
     int64_t gap; /* SUM: enqueued - (all places a job can be) */

@@ -5,6 +5,8 @@
 --- @include due
 --- @include touch
 --- @include places
+--- @include place_of
+--- @include due_time
 
 local PAYLOAD_MAX = 1048576
 
@@ -28,20 +30,6 @@ local function channel_word(saved, number, first, count)
     return 'LATE'
   end
   return step == 1 and 'APPLY' or 'GAP'
-end
-
--- Where a job with a record is: for the answers EXISTS and OTHER.
-local function place_of(k, id)
-  if redis.call('ZSCORE', k.processing, id) then
-    return 'processing'
-  elseif redis.call('ZSCORE', k.delayed, id) then
-    return 'delayed'
-  elseif redis.call('ZSCORE', k.dead, id) then
-    return 'dead'
-  elseif redis.call('ZSCORE', k.kept, id) then
-    return 'done'
-  end
-  return 'ready'
 end
 
 -- Is the stored record what this call would store? All but the time it came.
@@ -72,18 +60,6 @@ local function unique_holder(k, spec, id, now)
     return '-'
   end
   return nil, key, tonumber(window)
-end
-
--- "+250" after now, "@1796000000000" at; '' at once. nil when it is due already.
-local function due_time(spec, now, later)
-  if spec == '' then
-    return nil
-  end
-  local at = tonumber(string.sub(spec, 2))
-  if string.sub(spec, 1, 1) == '+' then
-    return at > 0 and later + at or nil
-  end
-  return at > now and at or nil
 end
 
 -- admit_decide(k, argv, first, words, has_due, now, later): looks at each job. It

@@ -40,6 +40,7 @@
 --- @include record
 --- @include remove
 --- @include ledger
+--- @include tombs
 --- @include engine
 --- @include touch
 
@@ -109,7 +110,7 @@ end
 remove_jobs(k, moved)
 ledger_add(stats, 'cancelled_ready', waited.READY)
 ledger_add(stats, 'cancelled_delayed', waited.DELAYED)
-if waited.READY > 0 and redis.call('HLEN', tombs) == redis.call('LLEN', ready) then
-  redis.call('UNLINK', tombs, ready)
+if waited.READY > 0 then
+  tombs_pop({ready = ready, tombs = tombs, stats = stats})
 end
 return reply

@@ -27,7 +27,7 @@ static const struct {
     COUNTER(expired_ready), COUNTER(expired_delayed), COUNTER(lost_body_ready),
     COUNTER(lost_body_delayed), COUNTER(purged), COUNTER(kept_in), COUNTER(forgotten),
     COUNTER(stale), COUNTER(replaced), COUNTER(skipped), COUNTER(tokens),
-    COUNTER(kept_bytes),
+    COUNTER(kept_bytes), COUNTER(deferred),
 #undef COUNTER
 #undef NUMBER
 };
@@ -91,8 +91,8 @@ check_sums(struct weir_audit *a)
     a->gap_ready = a->enqueued - a->scheduled + a->promoted + a->released + a->reclaimed +
                    a->replayed -
                    (a->deliveries + a->cancelled_ready + a->expired_ready +
-                    a->lost_body_ready + a->ready);
-    a->gap_delayed = a->scheduled + a->retried + a->reclaimed_delayed -
+                    a->lost_body_ready + a->deferred + a->ready);
+    a->gap_delayed = a->scheduled + a->deferred + a->retried + a->reclaimed_delayed -
                      (a->promoted + a->cancelled_delayed + a->expired_delayed +
                       a->lost_body_delayed + a->delayed);
     a->gap_dead = a->buried + a->lost_body_ready + a->lost_body_delayed -

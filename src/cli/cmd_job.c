@@ -31,6 +31,7 @@ struct ls_opts {
     struct cli_list queues, states;
     const char *type;
     int64_t limit, scan, since;
+    bool overdue, upcoming;
 };
 
 static const struct cli_opt ls_options[] = {
@@ -46,6 +47,10 @@ static const struct cli_opt ls_options[] = {
      "at most so many; default 100"},
     {"scan", 0, CLI_COUNT, offsetof(struct ls_opts, scan), "N",
      "look at no more than so many of each state; default 100000"},
+    {"overdue", 0, CLI_FLAG, offsetof(struct ls_opts, overdue), NULL,
+     "only delayed jobs that are due and were not moved to ready"},
+    {"upcoming", 0, CLI_FLAG, offsetof(struct ls_opts, upcoming), NULL,
+     "only delayed jobs that are not due yet, the next first"},
     {0},
 };
 
@@ -54,6 +59,7 @@ struct ls {
     const struct ls_opts *opts;
     struct cli_table *table;
     int64_t left, now;
+    int64_t server_now; /* --overdue, --upcoming: the server's clock says what is due */
 };
 
 static bool
@@ -63,6 +69,9 @@ is_wanted(const struct ls *ls, const struct weir_job_view *v)
 
     weir_job_view_numbers(v, &n);
     if (ls->opts->type && strcmp(ls->opts->type, weir_job_view_type(v)) != 0)
+        return false;
+    if ((ls->opts->overdue && n.due_at > ls->server_now) ||
+        (ls->opts->upcoming && n.due_at <= ls->server_now))
         return false;
     return ls->opts->since == CLI_UNSET || n.enqueued_at >= ls->now - ls->opts->since;
 }
@@ -85,6 +94,12 @@ ls_queue(struct ls *ls, const char *queue, struct weir_error *err)
     struct cli_list states = ls->opts->states;
     enum weir_err rc = WEIR_OK;
 
+    if (ls->opts->overdue || ls->opts->upcoming) {
+        struct weir_audit a = {0};
+
+        rc = weir_queue_audit(ls->cli->client, queue, &a, err);
+        ls->server_now = a.now;
+    }
     if (states.n == 0)
         states = (struct cli_list){all, sizeof(all) / sizeof(all[0])};
     for (size_t i = 0; i < states.n && ls->left > 0 && rc == WEIR_OK; i++)
@@ -93,14 +108,36 @@ ls_queue(struct ls *ls, const char *queue, struct weir_error *err)
     return rc;
 }
 
+/* Only delayed jobs are due at a time; that state need not be named. */
+static enum weir_err
+check_due(struct ls_opts *o, struct weir_error *err)
+{
+    static const char *delayed[] = {"delayed"};
+
+    if (!o->overdue && !o->upcoming)
+        return WEIR_OK;
+    if (o->overdue && o->upcoming)
+        return wr_fail(err, WEIR_E_ARG, 0, "overdue and upcoming: give one of them");
+    for (size_t i = 0; i < o->states.n; i++) {
+        if (strcmp(o->states.items[i], "delayed") != 0)
+            return wr_fail(err, WEIR_E_ARG, 0,
+                           "overdue and upcoming are about delayed jobs, not %.20s",
+                           o->states.items[i]);
+    }
+    o->states = (struct cli_list){delayed, 1};
+    return WEIR_OK;
+}
+
 static enum weir_err
 list_jobs(struct cli *cli, const struct ls_opts *given, struct weir_error *err)
 {
     struct ls_opts o = *given;
     struct ls ls = {.cli = cli, .opts = &o, .now = wr_clock_wall_ms()};
     struct cli_names queues;
-    enum weir_err rc = cli_queues(cli, &o.queues, &queues, err);
+    enum weir_err rc = check_due(&o, err);
 
+    if (rc == WEIR_OK)
+        rc = cli_queues(cli, &o.queues, &queues, err);
     if (rc != WEIR_OK)
         return rc;
     o.scan = o.scan == CLI_UNSET ? 100000 : o.scan;
@@ -127,7 +164,8 @@ const struct cli_cmd cmd_job_ls = {
     .args = "",
     .summary = "list jobs",
     .examples = "  weir job ls -q mail -s dead\n"
-                "  weir job ls -t welcome -o id | weir job cancel -\n",
+                "  weir job ls -t welcome -o id | weir job cancel -\n"
+                "  weir job ls --upcoming --limit 10\n",
     .needs = CLI_NEEDS_CLIENT,
     .opts = ls_options,
     .opts_size = sizeof(struct ls_opts),

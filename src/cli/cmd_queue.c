@@ -11,7 +11,6 @@
 #include "cli/progress.h"
 #include "cli/queue_view.h"
 #include "cli/queues.h"
-#include "client/client_internal.h"
 
 #define SLICE 500
 
@@ -327,63 +326,22 @@ wants(const struct purge_opts *o, const char *state)
     return o->states.n == 0;
 }
 
-/*
- * Cancels one page of waiting jobs from *offset on, and moves *offset to the next page.
- * A cancelled ready job leaves its place behind, so a walk that always began at the
- * front would take time by the square; a delayed one leaves nothing.
- */
-static enum weir_err
-purge_page(struct wr_store *store, struct wr_queue *queue, const char *state,
-           size_t *offset, size_t limit, size_t *looked, int64_t *moved,
-           struct weir_error *err)
-{
-    enum wr_cancelled words[SLICE];
-    struct wr_span ids[SLICE];
-    struct wr_reply *reply;
-    size_t n = 0, gone = 0;
-    enum weir_err rc = wr_store_browse(store, queue, state, *offset, limit, &reply, err);
-
-    if (rc != WEIR_OK)
-        return rc;
-    *looked = (size_t)wr_reply_int(wr_reply_at(reply, 1));
-    for (size_t i = 2; i + 4 < wr_reply_len(reply) && n < SLICE; i += 5)
-        ids[n++] = wr_reply_span(wr_reply_at(reply, i));
-    if (n > 0)
-        rc = wr_store_cancel(store, queue, ids, n, words, err);
-    for (size_t i = 0; rc == WEIR_OK && i < n; i++)
-        gone += words[i] == WR_CANCEL_READY || words[i] == WR_CANCEL_DELAYED;
-    *moved += (int64_t)gone;
-    *offset += strcmp(state, "ready") == 0 ? *looked : *looked - gone;
-    wr_reply_free(reply);
-    return rc;
-}
-
-/* At most `count` of them: jobs that come meanwhile were not asked about. Workers that
- * take jobs shift the places under the walk, so what it missed gets another one. */
+/* At most `count` of them: jobs that come meanwhile were not asked about. */
 static enum weir_err
 purge_state(struct cli *cli, const char *queue, const char *state, int64_t count,
             int64_t *total, struct weir_error *err)
 {
-    struct wr_store *store = wr_client_store(cli->client);
-    int64_t done = 0, before = -1;
     struct cli_progress progress;
-    struct wr_queue *q;
-    enum weir_err rc = wr_store_queue(store, queue, &q, err);
+    int64_t done = 0;
+    size_t moved = 1;
+    enum weir_err rc = cli_progress_init(&progress, cli, NULL, "jobs cancelled", err);
 
-    if (rc == WEIR_OK)
-        rc = cli_progress_init(&progress, cli, NULL, "jobs cancelled", err);
-    if (rc != WEIR_OK)
-        return rc;
-    while (rc == WEIR_OK && done < count && done > before) {
-        size_t offset = 0, looked = 1;
+    while (rc == WEIR_OK && done < count && moved > 0) {
+        size_t limit = count - done < SLICE ? (size_t)(count - done) : SLICE;
 
-        before = done;
-        while (rc == WEIR_OK && done < count && looked > 0) {
-            size_t limit = count - done < SLICE ? (size_t)(count - done) : SLICE;
-
-            rc = purge_page(store, q, state, &offset, limit, &looked, &done, err);
-            cli_progress_show(&progress, done, done, count);
-        }
+        rc = weir_queue_purge(cli->client, queue, state, limit, &moved, err);
+        done += (int64_t)moved;
+        cli_progress_show(&progress, done, done, count);
     }
     cli_progress_end(&progress);
     *total += done;

@@ -19,6 +19,8 @@ const struct cli_cmd *const cli_commands[] = {
     &cmd_dead_retry,
     &cmd_dead_purge,
     &cmd_job_cancel,
+    &cmd_job_edit,
+    &cmd_job_run,
     &cmd_queue_pause,
     &cmd_queue_resume,
     &cmd_queue_purge,

@@ -7,6 +7,7 @@
 
 #include "audit/audit.h"
 #include "base/error.h"
+#include "base/text.h"
 #include "client/client_internal.h"
 
 enum weir_err
@@ -45,6 +46,34 @@ weir_job_cancel(struct weir_client *c, const char *queue, const char *id,
     if (out)
         *out = how;
     return WEIR_OK;
+}
+
+enum weir_err
+weir_job_reschedule(struct weir_client *c, const char *queue, const char *id,
+                    int64_t delay_ms, int64_t at_ms, int64_t *due_ms,
+                    struct weir_error *err)
+{
+    char due[32] = "";
+    int64_t at = 0;
+    bool delayed;
+    struct wr_queue *q;
+    enum weir_err rc;
+
+    if (delay_ms < 0 || delay_ms > WR_TIME_MAX_MS || at_ms < 0 || at_ms > WR_TIME_MAX_MS)
+        return wr_fail(err, WEIR_E_ARG, 0, "delay and at: from 0 to the year 9999");
+    if (delay_ms > 0 && at_ms > 0)
+        return wr_fail(err, WEIR_E_ARG, 0, "delay and at: give one of them");
+    if (delay_ms > 0)
+        snprintf(due, sizeof(due), "+%lld", (long long)delay_ms);
+    else if (at_ms > 0)
+        snprintf(due, sizeof(due), "@%lld", (long long)at_ms);
+    rc = wr_client_find(c, queue, id, &q, err);
+    if (rc == WEIR_OK)
+        rc = wr_store_reschedule(c->store, q, wr_span_str(id), wr_span_str(due), &delayed,
+                                 &at, err);
+    if (rc == WEIR_OK && due_ms)
+        *due_ms = at;
+    return rc;
 }
 
 typedef enum weir_err (*dead_fn)(struct wr_store *store, struct wr_queue *queue,

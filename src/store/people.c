@@ -57,6 +57,39 @@ wr_store_cancel(struct wr_store *store, struct wr_queue *queue, const struct wr_
     return rc;
 }
 
+enum weir_err
+wr_store_reschedule(struct wr_store *store, struct wr_queue *queue, struct wr_span id,
+                    struct wr_span due, bool *delayed, int64_t *due_ms,
+                    struct weir_error *err)
+{
+    int len = (int)(id.len < 100 ? id.len : 100);
+    struct wr_call c;
+    enum weir_err rc;
+
+    wr_call_init(&c, store, queue, &wr_script_list_reschedule);
+    wr_call_now(&c);
+    wr_call_arg(&c, id);
+    wr_call_arg(&c, due);
+    rc = wr_call_run(&c, err);
+    if (rc == WEIR_OK && wr_call_is(&c, "GONE"))
+        rc = wr_fail(err, WEIR_E_NO_JOB, 0, "no job %.*s in queue %s", len,
+                     (const char *)id.ptr, queue->name);
+    else if (rc == WEIR_OK && wr_call_is(&c, "BROKEN"))
+        rc = wr_fail(err, WEIR_E_CORRUPT, 0, "job %.*s has a record but no place", len,
+                     (const char *)id.ptr);
+    else if (rc == WEIR_OK && wr_call_is(&c, "OTHER")) {
+        struct wr_span place = wr_reply_span(wr_reply_at(c.reply, 1));
+
+        rc = wr_fail(err, WEIR_E_WRONG_STATE, 0, "job %.*s does not wait, it is %.*s",
+                     len, (const char *)id.ptr, (int)place.len, (const char *)place.ptr);
+    } else if (rc == WEIR_OK) {
+        *delayed = wr_call_is(&c, "DELAYED");
+        *due_ms = *delayed ? wr_reply_int(wr_reply_at(c.reply, 1)) : 0;
+    }
+    wr_call_fini(&c);
+    return rc;
+}
+
 /* replay and purge: word, how many moved, then from element `first` on the notes. */
 static enum weir_err
 move_dead(struct wr_store *store, struct wr_queue *queue, const struct wr_script *script,

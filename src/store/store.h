@@ -275,6 +275,14 @@ enum weir_err
 wr_store_cancel(struct wr_store *store, struct wr_queue *queue, const struct wr_span *ids,
                 size_t n, enum wr_cancelled *out, struct weir_error *err) WEIR_MUST_CHECK;
 
+/* due: "+ms" from now, "@ms" since 1970, empty: now, before all others. *delayed: it
+ * waits until *due_ms; else it is ready. E_NO_JOB. E_WRONG_STATE: it runs or has ended.
+ */
+enum weir_err
+wr_store_reschedule(struct wr_store *store, struct wr_queue *queue, struct wr_span id,
+                    struct wr_span due, bool *delayed, int64_t *due_ms,
+                    struct weir_error *err) WEIR_MUST_CHECK;
+
 enum wr_replayed {
     WR_REPLAY_OK,
     WR_REPLAY_GONE,

@@ -37,7 +37,7 @@
     X(reclaimed) X(reclaimed_delayed) X(replayed) X(deliveries) X(done) X(retried) \
         X(buried) X(cancelled_ready) X(cancelled_delayed) X(cancelled_processing)  \
             X(expired_ready) X(lost_body_ready) X(purged) X(kept_in) X(forgotten)  \
-                X(stale) X(replaced) X(skipped) X(tokens) X(kept_bytes)
+                X(stale) X(replaced) X(skipped) X(deferred) X(tokens) X(kept_bytes)
 /* clang-format on */
 
 enum model_place {
@@ -177,6 +177,8 @@ void model_forget(struct model *m, size_t limit, size_t count_max, int64_t bytes
 void model_sweep(struct model *m, int64_t idle, struct wr_buf *out);
 void model_cancel(struct model *m, struct model_job *const *jobs, size_t n,
                   struct wr_buf *out);
+void model_reschedule(struct model *m, struct model_job *job, const char *due,
+                      struct wr_buf *out);
 /* jobs NULL: the oldest dead ones. before < 0: any. */
 void model_replay(struct model *m, struct model_job *const *jobs, size_t n, size_t limit,
                   int64_t before, struct wr_buf *out);

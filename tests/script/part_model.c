@@ -260,6 +260,31 @@ to_front(struct model *m, struct model_job *j)
     m->ready[m->ready_n++] = j;
 }
 
+/* A run of tombstones at the front is taken away; nothing but tombstones: all of it. */
+static void
+pop_tombs(struct model *m)
+{
+    if (tombs(m) == m->ready_n) {
+        for (size_t i = 0; i < m->jobs_n; i++)
+            m->jobs[i].tomb = false;
+        m->ready_n = 0;
+    }
+    while (m->ready_n > 0 && m->ready[m->ready_n - 1]->tomb) {
+        m->ready[--m->ready_n]->tomb = false;
+        m->n.skipped++;
+    }
+}
+
+/* Its place in ready stays, under a tombstone. */
+static void
+defer(struct model *m, struct model_job *j, int64_t due)
+{
+    j->tomb = true;
+    delay(m, j, due);
+    m->n.deferred++;
+    pop_tombs(m);
+}
+
 static const char *
 place_word(const struct model_job *j)
 {
@@ -1269,11 +1294,40 @@ model_cancel(struct model *m, struct model_job *const *jobs, size_t n, struct wr
         say(out, "%s", word);
         say(out, "%s", strcmp(word, "FLAGGED") == 0 ? jobs[i]->state.worker : "");
     }
-    if (m->n.cancelled_ready == before || tombs(m) != m->ready_n)
-        return;
-    for (size_t i = 0; i < m->jobs_n; i++)
-        m->jobs[i].tomb = false;
-    m->ready_n = 0;
+    if (m->n.cancelled_ready > before)
+        pop_tombs(m);
+}
+
+/* due "": now, before all others. */
+void
+model_reschedule(struct model *m, struct model_job *j, const char *due,
+                 struct wr_buf *out)
+{
+    int64_t at = due_of(m, due);
+
+    if (!j->record)
+        say(out, "GONE ");
+    else if (j->place != MODEL_WAITS && j->place != MODEL_DELAYED)
+        say(out, "OTHER %s", place_word(j));
+    else if (j->place == MODEL_WAITS && m->ready_n <= tombs(m))
+        say(out, "BROKEN ");
+    else if (at >= 0) {
+        if (j->place == MODEL_WAITS)
+            defer(m, j, at);
+        else
+            delay(m, j, at);
+        say(out, "DELAYED %" PRId64, at);
+    } else {
+        if (j->place == MODEL_DELAYED) {
+            if (due[0])
+                to_back(m, j);
+            else
+                to_front(m, j);
+            m->n.promoted++;
+            wake_worker(m);
+        }
+        say(out, "READY ");
+    }
 }
 
 /* The dead jobs asked for; notes those that are not dead. Positions in at[]. */

@@ -140,6 +140,25 @@ rig_put_many(const char *ids)
         assert_int_equal(out[i].word, WR_ADMIT_STORED);
 }
 
+void
+rig_put_thousand(int first)
+{
+    static struct wr_admit items[1000];
+    static struct wr_admitted out[1000];
+    static char ids[1000][16];
+
+    for (int i = 0; i < 1000; i++) {
+        snprintf(ids[i], sizeof(ids[i]), "n%d", first + i);
+        items[i] = (struct wr_admit){.id = wr_span_str(ids[i]),
+                                     .head = wr_span_str("1 t"),
+                                     .tail = wr_span_str("\nx"),
+                                     .unique = wr_span_str(""),
+                                     .due = wr_span_str("")};
+    }
+    OK(wr_store_enqueue(rig.store, rig.queue, &rig.channel, items, 1000, out, NULL,
+                        &rig.err));
+}
+
 /* ---- workers ---- */
 
 void

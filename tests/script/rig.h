@@ -60,6 +60,7 @@ struct rig_job {
 enum wr_admit_word rig_put(const char *id); /* one plain job */
 enum wr_admit_word rig_put_job(struct rig_job job);
 void rig_put_many(const char *ids); /* "A B C": in one call, all must be stored */
+void rig_put_thousand(int first);   /* in one call: "n7000" to "n7999" from 7000 on */
 struct wr_admit rig_item(struct rig_job job); /* lives until the 64th call after */
 
 /* What a reserve got. */

@@ -622,6 +622,21 @@ op_cancel(void)
     run();
 }
 
+static void
+op_reschedule(void)
+{
+    struct model_item it = {.job = any_job()};
+
+    make_due(&it);
+    begin(&wr_script_list_reschedule);
+    now_word();
+    word("%s", it.job->id);
+    word("%s", it.due);
+    remember_call();
+    model_reschedule(&model, it.job, it.due, &expected);
+    run();
+}
+
 /* replay or purge */
 static void
 op_dead(void)
@@ -738,8 +753,8 @@ static const struct {
     {16, op_admit},   {3, op_replace}, {1, op_farewell},     {18, op_reserve},
     {6, op_exchange}, {14, op_answer}, {4, op_extend},       {3, op_progress},
     {8, op_promote},  {6, op_reclaim}, {3, op_reclaim_held}, {4, op_forget},
-    {1, op_sweep},    {3, op_cancel},  {8, op_dead},         {4, op_pause},
-    {2, op_inspect},  {3, op_hand},    {10, op_clock},
+    {1, op_sweep},    {3, op_cancel},  {4, op_reschedule},   {8, op_dead},
+    {4, op_pause},    {2, op_inspect}, {3, op_hand},         {10, op_clock},
 };
 
 static void

@@ -50,7 +50,7 @@ static void
 a_waiting_job_is_cancelled_at_once(void **state)
 {
     (void)state;
-    rig_put_many("A B");
+    rig_put_many("B A");
     assert_int_equal(rig_cancel("A"), WR_CANCEL_READY);
     assert_int_equal(rig_cancel("A"), WR_CANCEL_GONE);
     assert_string_equal(rig_where("A"), "RT");
@@ -98,12 +98,136 @@ static void
 a_released_job_can_be_cancelled_and_comes_to_its_tombstone(void **state)
 {
     (void)state;
-    rig_put_many("A B");
-    rig_take("w", 1);
+    rig_put_many("A B C");
+    rig_take("w", 2);
+    rig_release("w", "B");
     rig_release("w", "A");
-    assert_int_equal(rig_cancel("A"), WR_CANCEL_READY);
-    assert_string_equal(rig_where("A"), "RT");
-    assert_string_equal(rig_take("w", 9)->ids, "B");
+    assert_int_equal(rig_cancel("B"), WR_CANCEL_READY);
+    assert_string_equal(rig_where("B"), "RT");
+    assert_string_equal(rig_take("w", 9)->ids, "A C");
+    rig_assert_sums();
+}
+
+static void
+tombstones_at_the_front_go_with_the_cancel_that_reaches_them_A4(void **state)
+{
+    (void)state;
+    rig_put_many("A B C D E");
+    rig_cancel("C");
+    rig_cancel("B");
+    assert_string_equal(rig_where("B"), "RT");
+    rig_cancel("A");
+    assert_string_equal(
+        redis_do(rig.redis, "LRANGE %s 0 -1", rig_key(WR_QUEUE_KEY_ready)), "E D");
+    assert_int_equal(rig_stat("skipped"), 3);
+    assert_string_equal(rig_take("w", 9)->ids, "D E");
+    rig_assert_sums();
+}
+
+/* Walks no tombstone twice: time by the square would be minutes. */
+static void
+a_large_queue_is_purged_in_linear_time(void **state)
+{
+    struct weir_client_options o = {WEIR_CLIENT_OPTIONS_INIT};
+    struct weir_client *client;
+    size_t moved = 1, sum = 0, calls = 0;
+
+    (void)state;
+    o.url = redis_server_url(rig.redis);
+    assert_int_equal(weir_client_open(&o, &client, &rig.err), WEIR_OK);
+    for (int n = 0; n < 100; n++)
+        rig_put_thousand(n * 1000);
+    while (moved > 0) {
+        assert_int_equal(weir_queue_purge(client, "q", "ready", 1000, &moved, &rig.err),
+                         WEIR_OK);
+        sum += moved;
+        calls++;
+    }
+    assert_int_equal(sum, 100000);
+    assert_int_equal(calls, 101);
+    assert_string_equal(redis_do(rig.redis, "EXISTS %s", rig_key(WR_QUEUE_KEY_tombs)),
+                        "0");
+    weir_client_close(client);
+    rig_assert_equations(0);
+}
+
+/* ---- reschedule ---- */
+
+static enum weir_err
+move_to(const char *id, const char *due, int64_t *at)
+{
+    bool delayed;
+
+    *at = -1;
+    return wr_store_reschedule(rig.store, rig.queue, wr_span_str(id), wr_span_str(due),
+                               &delayed, at, &rig.err);
+}
+
+static void
+a_delayed_job_is_moved_to_another_time_or_to_the_front_T01(void **state)
+{
+    int64_t at;
+
+    (void)state;
+    rig_put("first");
+    rig_put_job((struct rig_job){.id = "A", .due = "+500"});
+    rig_put_job((struct rig_job){.id = "B", .due = "+600"});
+    redis_do(rig.redis, "DEL %s", rig_key(WR_QUEUE_KEY_due));
+    assert_int_equal(move_to("A", "+900", &at), WEIR_OK);
+    assert_true(at == RIG_START + 900);
+    assert_string_equal(redis_do(rig.redis, "LLEN %s", rig_key(WR_QUEUE_KEY_due)), "0");
+    assert_int_equal(move_to("A", "@1796000000100", &at), WEIR_OK);
+    assert_string_equal(redis_do(rig.redis, "LLEN %s", rig_key(WR_QUEUE_KEY_due)), "1");
+    assert_int_equal(rig_promote(9).moved, 0);
+    rig_pass(100);
+    assert_int_equal(rig_promote(9).moved, 1);
+    assert_int_equal(move_to("B", "", &at), WEIR_OK);
+    assert_true(at == 0);
+    assert_string_equal(rig_take("w", 9)->ids, "B first A");
+    assert_int_equal(rig_stat("promoted"), 2);
+    assert_int_equal(rig_stat("deferred"), 0);
+    rig_assert_sums();
+}
+
+static void
+a_ready_job_is_deferred_and_runs_once_when_it_is_due_A4b(void **state)
+{
+    int64_t at;
+
+    (void)state;
+    rig_put_many("A B C");
+    assert_int_equal(move_to("B", "+100", &at), WEIR_OK);
+    assert_string_equal(rig_where("B"), "JLRT");
+    rig_assert_sums();
+    assert_string_equal(rig_take("w", 1)->ids, "A");
+    rig_pass(100);
+    rig_promote(9);
+    assert_string_equal(rig_where("B"), "JR"); /* in its old place, once */
+    assert_string_equal(rig_take("w", 9)->ids, "B C");
+    assert_int_equal(rig_stat("deferred"), 1);
+    rig_assert_sums();
+}
+
+static void
+what_does_not_wait_is_not_rescheduled(void **state)
+{
+    int64_t at;
+
+    (void)state;
+    rig_put_job((struct rig_job){.id = "K", .options = " keep=1000"});
+    rig_take("w", 1);
+    rig_ack("w", "K");
+    rig_kill_job("X");
+    rig_put("P");
+    rig_take("w", 1);
+    assert_int_equal(move_to("K", "", &at), WEIR_E_WRONG_STATE);
+    assert_int_equal(move_to("X", "+5", &at), WEIR_E_WRONG_STATE);
+    assert_int_equal(move_to("P", "@5", &at), WEIR_E_WRONG_STATE);
+    assert_non_null(strstr(rig.err.text, "processing"));
+    assert_int_equal(move_to("none", "", &at), WEIR_E_NO_JOB);
+    redis_do(rig.redis, "HSET %s lost 'x'", rig_key(WR_QUEUE_KEY_jobs));
+    assert_int_equal(move_to("lost", "+5", &at), WEIR_E_CORRUPT);
+    redis_do(rig.redis, "HDEL %s lost", rig_key(WR_QUEUE_KEY_jobs));
     rig_assert_sums();
 }
 
@@ -638,6 +762,11 @@ main(void)
         RIG_TEST(a_running_job_is_flagged_and_its_worker_told_A19),
         RIG_TEST(what_ended_cannot_be_cancelled_A19),
         RIG_TEST(a_released_job_can_be_cancelled_and_comes_to_its_tombstone),
+        RIG_TEST(tombstones_at_the_front_go_with_the_cancel_that_reaches_them_A4),
+        RIG_TEST(a_large_queue_is_purged_in_linear_time),
+        RIG_TEST(a_delayed_job_is_moved_to_another_time_or_to_the_front_T01),
+        RIG_TEST(a_ready_job_is_deferred_and_runs_once_when_it_is_due_A4b),
+        RIG_TEST(what_does_not_wait_is_not_rescheduled),
         RIG_TEST(the_last_waiting_job_takes_list_and_tombstones_along_A4),
         RIG_TEST(a_record_without_a_place_is_not_taken_for_ready_A4d),
         RIG_TEST(one_id_twice_in_a_call_is_cancelled_once),

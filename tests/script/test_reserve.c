@@ -241,12 +241,13 @@ a_thousand_tombstones_are_skipped_a_call_A4e(void **state)
                                           out, NULL, &rig.err),
                          WEIR_OK);
     }
-    for (size_t i = 0; i < 2499; i++) {
+    for (size_t i = 1; i < 2499; i++) { /* behind one that waits: they stay */
         span = wr_span_str(ids[i]);
         assert_int_equal(wr_store_cancel(rig.store, rig.queue, &span, 1, &word, &rig.err),
                          WEIR_OK);
     }
-    assert_int_equal(rig_audit().ready, 1);
+    assert_int_equal(rig_audit().ready, 2);
+    assert_string_equal(rig_take("w", 1)->ids, "job-0");
     assert_int_equal(rig_take("w", 1)->word, WR_RESERVE_MORE);
     assert_int_equal(rig_stat("skipped"), 1000);
     assert_int_equal(rig_take("w", 1)->word, WR_RESERVE_MORE);

@@ -56,6 +56,8 @@ static const struct row {
     {&wr_script_list_forget, false, {"1996000000000", "10", "100", "100000"}},
     {&wr_script_list_sweep, false, {"1996000000000", "1", "0", "0", "10"}},
     {&wr_script_list_cancel, false, {"R1", "L1", "P1", "X1", "K1", "none"}},
+    {&wr_script_list_reschedule, false, {NOW, "L1", ""}},
+    {&wr_script_list_reschedule, false, {NOW, "R2", "+700"}},
     {&wr_script_list_replay, false, {"10", "", "X1"}},
     {&wr_script_list_replay, false, {"10", ""}},
     {&wr_script_list_purge, false, {"10", "", "X1"}},

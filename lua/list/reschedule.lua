@@ -1,0 +1,86 @@
+--- reschedule: gives a waiting job another due time, or lets it run now.
+--
+-- @flags allow-oom
+-- @transition delayed -> delayed
+-- @transition delayed -> ready
+-- @transition ready -> delayed
+-- @key ready LIST ids that wait, taken from the right
+-- @key tombs HASH ids cancelled while they stand in ready
+-- @key processing ZSET id -> end of its lease, ms
+-- @key delayed ZSET id -> due time, ms
+-- @key dead ZSET id -> time of death, ms
+-- @key kept ZSET id -> when it is forgotten, ms
+-- @key jobs HASH id -> record
+-- @key stats HASH the ledger's counters
+-- @key wake LIST the marker that wakes one worker
+-- @key due LIST the marker that wakes the scheduler
+-- @key config HASH engine, limits, paused
+-- @arg now the test clock, ms; empty: the server's
+-- @arg id the job's id
+-- @arg due_arg "+ms" from now, "@ms" since 1970; empty: now, before all others
+-- @returns DELAYED it waits until its due time; second word: that time
+-- @returns READY it waits for a worker
+-- @returns OTHER it runs or has ended; second word: where it is; nothing changed
+-- @returns GONE no such job; nothing changed
+-- @returns BROKEN a record without a place in a queue that holds nothing; nothing changed
+-- @returns ENGINE the queue is stored by another engine
+-- @returns NOQUEUE nobody made this queue
+-- @returns CORRUPT the config is gone, jobs are there
+-- @cost O(log delayed)
+--
+-- A job that leaves ready keeps its place there under a tombstone, as a cancelled one
+-- does; once it is due it takes that place again if it still stands.
+--- @include clock
+--- @include ledger
+--- @include ready
+--- @include due
+--- @include due_time
+--- @include defer
+--- @include wake
+--- @include touch
+--- @include engine
+--- @include place_of
+
+local k = {ready = ready, tombs = tombs, processing = processing, delayed = delayed, dead = dead, kept = kept, stats = stats, due = due, }
+
+-- Decide.
+local now, later = clock(now_arg)
+local q = redis.call('HMGET', config, 'engine', 'paused')
+local word = engine_word(q[1], stats, jobs, ready)
+if word then
+  return {word}
+end
+touch('LLEN', ready, wake, due)
+touch('HLEN', tombs, stats)
+touch('ZCARD', delayed)
+if redis.call('HEXISTS', jobs, id) == 0 then
+  return {'GONE', ''}
+end
+local place = place_of(k, id)
+if place ~= 'ready' and place ~= 'delayed' then
+  return {'OTHER', place}
+end
+if place == 'ready' and redis.call('LLEN', ready) <= redis.call('HLEN', tombs) then
+  return {'BROKEN', ''}
+end
+local at = due_time(due_arg, now, later)
+
+-- Apply.
+if at and place == 'ready' then
+  defer_job(k, id, at)
+  return {'DELAYED', digits(at)}
+elseif at then
+  delayed_add(delayed, due, {at, id})
+  return {'DELAYED', digits(at)}
+end
+if place == 'delayed' then
+  redis.call('ZREM', delayed, id)
+  if due_arg == '' then
+    ready_front(ready, tombs, {id})
+  else
+    ready_back(ready, tombs, {id})
+  end
+  ledger_add(stats, 'promoted', 1)
+  wake_worker(wake, ready, tombs, q[2])
+end
+return {'READY', ''}
