@@ -42,14 +42,18 @@ target_link_libraries(weir PRIVATE PkgConfig::HIREDIS PkgConfig::CRYPTO Threads:
 weir_objects(worker_objects ${client_layers} ${worker_layers})
 weir_library(weir-worker ${worker_objects})
 target_link_libraries(weir-worker PRIVATE PkgConfig::HIREDIS PkgConfig::CRYPTO PkgConfig::UV
-  Threads::Threads)
+  Threads::Threads ${CMAKE_DL_LIBS})
 
 if(TARGET weir_bin)
   weir_objects(tool_objects ${client_layers} ${worker_layers} ${tool_layers})
   add_executable(weir-tool ${tool_objects})
   set_target_properties(weir-tool PROPERTIES OUTPUT_NAME weir LINKER_LANGUAGE C)
   target_link_libraries(weir-tool PRIVATE weir_flags PkgConfig::HIREDIS PkgConfig::CRYPTO
-    PkgConfig::UV PkgConfig::JANSSON Threads::Threads m)
+    PkgConfig::UV PkgConfig::JANSSON Threads::Threads m ${CMAKE_DL_LIBS})
+  # Plugins get the weir_* calls from the tool (docs/decisions/0006).
+  target_link_options(weir-tool PRIVATE -Wl,--dynamic-list=${CMAKE_SOURCE_DIR}/cmake/tool.list)
+  set_target_properties(weir-tool PROPERTIES
+    LINK_DEPENDS ${CMAKE_SOURCE_DIR}/cmake/tool.list)
   install(TARGETS weir-tool DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
 

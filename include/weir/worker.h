@@ -159,6 +159,14 @@ WEIR_API enum weir_err weir_worker_exec_with(struct weir_worker *worker, const c
                                              const struct weir_exec_options *options,
                                              struct weir_error *err) WEIR_MUST_CHECK;
 
+/* The handlers of a shared object, see weir/handler.h; path is made absolute. The file is
+ * loaded and looked at by a process of its own, now. A program that is linked with the
+ * archive of libweir-worker must export its calls: -rdynamic.
+ * E_CONFIG     cannot be loaded, is no plugin, or was built for another ABI
+ * E_ARG        one of its types has a handler already */
+WEIR_API enum weir_err weir_worker_plugin(struct weir_worker *worker, const char *path,
+                                          struct weir_error *err) WEIR_MUST_CHECK;
+
 /* Called in each worker child, on its first thread, before its first job and after its
  * last. A startup hook that answers anything but OK ends the worker with that error.
  * What it stores through *context is passed to shutdown and, as weir_delivery_context(),

@@ -1,7 +1,8 @@
---- reclaim_jobs(k, lost, now, later): takes back jobs whose worker is gone.
+--- reclaim_jobs(k, lost, now, later, death): takes back jobs whose worker is gone.
 -- lost is a list of {id=, text=state or false, charged=bool}, oldest first. A
 -- charged loss counts against max_deliveries; the first goes back to the front at
 -- once, later ones wait 1 s * 2^n, so a pill that kills in milliseconds cannot spin.
+-- death says how it ended, if somebody saw it.
 -- Answers how many went to ready, to delayed, to dead, and ended as cancelled.
 --- @include clock
 --- @include state
@@ -22,8 +23,9 @@ local function lost_state(k, text, now)
     max_deliveries = '3', progress = ''}
 end
 
-local function reclaim_jobs(k, lost, now, later)
+local function reclaim_jobs(k, lost, now, later, death)
   local ids, front, wait, states, cancelled, dead = {}, {}, {}, {}, {}, 0
+  local how = death and death ~= '' and ': ' .. death or ''
   if #lost == 0 then
     return 0, 0, 0, 0
   end
@@ -49,16 +51,16 @@ local function reclaim_jobs(k, lost, now, later)
           errors_add(k.errors, l.id, now, 'lost_body', 'the stored job was gone')
         else
           errors_add(k.errors, l.id, now, 'lost_worker',
-                     'worker ' .. worker .. ' died with it, loss ' .. s.lost .. ' of ' .. max)
+                     'worker ' .. worker .. ' died with it, loss ' .. s.lost .. ' of ' .. max .. how)
         end
       elseif l.charged and before >= 1 then
         wait[#wait + 1] = later + math.min(1000 * 2 ^ math.min(before - 1, 30), LOSS_DELAY_MAX)
         wait[#wait + 1] = l.id
-        errors_add(k.errors, l.id, now, 'lost', 'worker ' .. worker .. ' was lost')
+        errors_add(k.errors, l.id, now, 'lost', 'worker ' .. worker .. ' was lost' .. how)
       else
         front[#front + 1] = l.id
         if l.charged then
-          errors_add(k.errors, l.id, now, 'lost', 'worker ' .. worker .. ' was lost')
+          errors_add(k.errors, l.id, now, 'lost', 'worker ' .. worker .. ' was lost' .. how)
         end
       end
       states[#states + 1] = l.id

@@ -23,6 +23,7 @@
 -- @key config HASH engine, limits, paused
 -- @arg now the test clock, ms; empty: the server's
 -- @arg worker the dead worker's id
+-- @arg death how it died, for people; may be empty
 -- @item id the job's id
 -- @item token of the delivery
 -- @item started 1: its handler had started; 0: not, so it is not charged
@@ -80,7 +81,7 @@ end
 table.sort(lost, function(a, b) return a.token < b.token end)
 
 -- Apply.
-local front, wait, died, cancelled = reclaim_jobs(k, lost, now, later)
+local front, wait, died, cancelled = reclaim_jobs(k, lost, now, later, death)
 redis.call('HDEL', claims, worker)
 wake_worker(wake, ready, tombs, q[2])
 return {'OK', digits(front), digits(wait), digits(died), digits(cancelled), unpack(notes)}

@@ -23,6 +23,8 @@ struct dev_opts {
 static const struct cli_opt dev_options[] = {
     {"exec", 0, CLI_LIST, offsetof(struct dev_opts, work.exec), "TYPE=CMD",
      "run CMD by /bin/sh for jobs of this type"},
+    {"plugin", 0, CLI_LIST, offsetof(struct dev_opts, work.plugins), "FILE.so",
+     "run the handlers of this shared object"},
     {"concurrency", 'c', CLI_COUNT, offsetof(struct dev_opts, work.concurrency), "N",
      "slots (default: the number of CPUs)"},
     {"dir", 0, CLI_TEXT, offsetof(struct dev_opts, dir), "DIR",
@@ -82,7 +84,8 @@ start_worker(struct cli *cli, const struct work_opts *o, const char *url,
              struct weir_error *err)
 {
     struct weir_worker *worker = NULL;
-    bool handlers = o->exec.n > 0 || (cli->command && cli->command[0]);
+    bool handlers = o->exec.n > 0 || o->plugins.n > 0 ||
+                    (cli->command && cli->command[0]);
     pid_t pid;
 
     if (handlers && bin_worker_new(cli, o, url, &worker, err) != WEIR_OK)
@@ -165,9 +168,9 @@ dev(struct cli *cli, const void *opts, char *const *args, struct weir_error *err
              "server     %s\nworker     %s\nenqueue    weir enqueue TYPE PAYLOAD\n"
              "stop with Ctrl-C",
              embed ? url : "as configured",
-             cli->command && cli->command[0] ? cli->command[0]
-             : work.exec.n > 0               ? "by type"
-                                             : "none: a scheduler only");
+             cli->command && cli->command[0]    ? cli->command[0]
+             : work.exec.n + work.plugins.n > 0 ? "by type"
+                                                : "none: a scheduler only");
     rc = watch(worker, embed, err);
     wr_embed_stop(embed);
     return rc;

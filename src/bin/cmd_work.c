@@ -16,6 +16,8 @@ static const struct cli_opt work_options[] = {
      "serve this queue (default: every registered one)"},
     {"exec", 0, CLI_LIST, offsetof(struct work_opts, exec), "TYPE=CMD",
      "run CMD by /bin/sh for jobs of this type"},
+    {"plugin", 0, CLI_LIST, offsetof(struct work_opts, plugins), "FILE.so",
+     "run the handlers of this shared object"},
     {"concurrency", 'c', CLI_COUNT, offsetof(struct work_opts, concurrency), "N",
      "slots of a child (default: the number of CPUs)"},
     {"processes", 0, CLI_COUNT, offsetof(struct work_opts, processes), "N",
@@ -184,6 +186,8 @@ bin_worker_new(struct cli *cli, const struct work_opts *o, const char *url,
         rc = weir_worker_new(&w, out, err);
     for (size_t i = 0; i < o->exec.n && rc == WEIR_OK; i++)
         rc = add_exec(*out, o->exec.items[i], err);
+    for (size_t i = 0; i < o->plugins.n && rc == WEIR_OK; i++)
+        rc = weir_worker_plugin(*out, o->plugins.items[i], err);
     if (rc == WEIR_OK && cli->command && cli->command[0])
         rc = weir_worker_exec(*out, "*", (const char *const *)cli->command, err);
     free(queues);
@@ -203,9 +207,10 @@ work(struct cli *cli, const void *opts, char *const *args, struct weir_error *er
     enum weir_err rc;
 
     (void)args;
-    if (o->exec.n == 0 && !(cli->command && cli->command[0]))
+    if (o->exec.n + o->plugins.n == 0 && !(cli->command && cli->command[0]))
         return wr_fail(err, WEIR_E_ARG, 0,
-                       "nothing to run: give a command after --, or --exec TYPE=CMD");
+                       "nothing to run: give a command after --, --exec TYPE=CMD or "
+                       "--plugin FILE.so");
     rc = bin_worker_new(cli, o, cli_setting(cli->settings, CLI_SET_URL), &worker, err);
     if (rc != WEIR_OK)
         return rc;

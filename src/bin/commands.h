@@ -9,7 +9,7 @@ extern const struct cli_cmd cmd_work, cmd_scheduler, cmd_dev, cmd_bench;
 
 /* The options of weir work, used by weir dev as well. */
 struct work_opts {
-    struct cli_list queues, exec;
+    struct cli_list queues, exec, plugins;
     int64_t concurrency, processes, grace_ms, lease_ms, max_jobs;
     bool once, drain, no_scheduler;
     const char *pidfile, *log;

@@ -81,8 +81,9 @@ wr_store_reclaim(struct wr_store *store, struct wr_queue *queue,
 
 enum weir_err
 wr_store_reclaim_held(struct wr_store *store, struct wr_queue *queue,
-                      const char *dead_worker, const struct wr_holding *held, size_t n,
-                      struct wr_moved *out, size_t *stale, struct weir_error *err)
+                      const char *dead_worker, const char *death,
+                      const struct wr_holding *held, size_t n, struct wr_moved *out,
+                      size_t *stale, struct weir_error *err)
 {
     struct wr_call c;
     enum weir_err rc;
@@ -91,6 +92,7 @@ wr_store_reclaim_held(struct wr_store *store, struct wr_queue *queue,
     wr_call_init(&c, store, queue, &wr_script_list_reclaim_held);
     wr_call_now(&c);
     wr_call_str(&c, dead_worker);
+    wr_call_str(&c, death ? death : "");
     for (size_t i = 0; i < n; i++) {
         wr_call_arg(&c, held[i].id);
         wr_call_arg(&c, held[i].token);

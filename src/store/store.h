@@ -232,12 +232,13 @@ struct wr_reclaim {
 enum weir_err wr_store_reclaim(struct wr_store *store, struct wr_queue *queue,
                                const struct wr_reclaim *how, struct wr_moved *out,
                                struct weir_error *err) WEIR_MUST_CHECK;
-/* Takes back what a dead worker held; pairs that are not its own are skipped (*stale). */
+/* Takes back what a dead worker held; pairs that are not its own are skipped (*stale).
+ * death: how it died, for the jobs' errors; NULL: nobody saw it. */
 enum weir_err
 wr_store_reclaim_held(struct wr_store *store, struct wr_queue *queue,
-                      const char *dead_worker, const struct wr_holding *held, size_t n,
-                      struct wr_moved *out, size_t *stale,
-                      struct weir_error *err) WEIR_MUST_CHECK;
+                      const char *dead_worker, const char *death,
+                      const struct wr_holding *held, size_t n, struct wr_moved *out,
+                      size_t *stale, struct weir_error *err) WEIR_MUST_CHECK;
 enum weir_err
 wr_store_forget(struct wr_store *store, struct wr_queue *queue, size_t limit,
                 struct wr_moved *out, struct weir_error *err) WEIR_MUST_CHECK;

@@ -39,7 +39,19 @@ start_up(const struct weir_worker *w, void **context, struct weir_error *err)
 
     if (rc != WEIR_OK && err->code == WEIR_OK)
         return wr_fail(err, rc, 0, "the startup hook failed");
+    for (struct wr_plugin *p = w->plugins; rc == WEIR_OK && p; p = p->next)
+        rc = wr_plugin_load(p, w->handlers, err);
     return rc;
+}
+
+/* In the order opposite to that of their start. */
+static void
+shut_down_plugins(struct wr_plugin *first)
+{
+    if (!first)
+        return;
+    shut_down_plugins(first->next);
+    wr_plugin_unload(first);
 }
 
 static int
@@ -95,6 +107,7 @@ wr_child_main(const struct weir_worker *w, struct wr_slots *page, int lifeline_f
     wr_lease_stop(lease);
     if (how == WR_CHILD_DONE) {
         wr_runner_stop(&runner);
+        shut_down_plugins(w->plugins);
         if (w->shutdown)
             w->shutdown(context);
     }

@@ -79,4 +79,28 @@ struct wr_handler *wr_handler_fn_new(const char *type, weir_handler_fn fn, void 
 struct wr_exec_config;
 struct wr_handler *wr_handler_exec_new(const char *type, struct wr_exec_config *config);
 
+/* handler_plugin.c: a shared object. The supervisor knows its types, the children load
+ * it.
+ */
+struct wr_plugin {
+    struct wr_plugin *next;
+    char *path;
+    char *types; /* of its handlers, one behind the other, each NUL-ended */
+    size_t types_len;
+    void *library; /* in a child: of dlopen */
+    const struct weir_plugin *table;
+    void *context; /* of its startup hook */
+};
+
+/* Looks at the file in a process of its own. E_CONFIG. */
+enum weir_err wr_plugin_new(const char *path, struct wr_plugin **out,
+                            struct weir_error *err) WEIR_MUST_CHECK;
+void wr_plugin_free(struct wr_plugin *plugin); /* NULL is allowed */
+struct wr_handler *wr_handler_plugin_new(const char *type, struct wr_plugin *plugin);
+/* In a child: loads it, finds the functions of those handlers in the list that are its
+ * own, and calls its startup hook. */
+enum weir_err wr_plugin_load(struct wr_plugin *plugin, struct wr_handler *handlers,
+                             struct weir_error *err) WEIR_MUST_CHECK;
+void wr_plugin_unload(struct wr_plugin *plugin); /* its shutdown hook */
+
 #endif

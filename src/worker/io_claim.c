@@ -95,6 +95,15 @@ fill_run(struct wr_io *io, struct wr_run *run, struct wr_line *line,
     }
 }
 
+/* What took a worker with it runs alone, so that only it can do it again; so does what
+ * would be dead after its first loss, whosever fault that is. */
+static bool
+must_be_alone(const struct wr_run *run)
+{
+    return run->handler && run->handler->ops->in_process &&
+           (run->d.state.lost > 0 || run->d.record.max_deliveries == 1);
+}
+
 /* False: it is to be handed to a thread. */
 static bool
 put_aside(struct wr_io *io, struct wr_line *line, struct wr_run *run)
@@ -102,8 +111,7 @@ put_aside(struct wr_io *io, struct wr_line *line, struct wr_run *run)
     if (io->state != WR_IO_RUN) { /* the late answer of a call: not wanted any more */
         wr_runner_hold(io->runner, run);
         wr_io_put_answer(line, WR_VERDICT_RELEASE, run);
-    } else if (run->d.state.lost > 0 && run->handler && run->handler->ops->in_process) {
-        /* What took a worker with it runs alone, so that only it can do it again. */
+    } else if (must_be_alone(run)) {
         run->alone = true;
         wr_runner_hold(io->runner, run);
         run->next = NULL;

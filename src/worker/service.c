@@ -75,8 +75,8 @@ reclaim_queue(struct service *s, const struct wr_slots *page, const char *name,
     for (; rc == WEIR_OK && (first < n || first == 0); first += WR_BATCH_MAX) {
         size_t some = n - first < WR_BATCH_MAX ? n - first : WR_BATCH_MAX;
 
-        rc = wr_store_reclaim_held(s->store, queue, worker, held + first, some, &moved,
-                                   NULL, err);
+        rc = wr_store_reclaim_held(s->store, queue, worker, page->death, held + first,
+                                   some, &moved, NULL, err);
         if (rc == WEIR_OK && moved.moved + moved.delayed + moved.dead > 0)
             wr_log_warn(
                 "queue %s: took back %lld jobs of a dead worker (%lld wait, %lld are "

@@ -44,6 +44,7 @@ struct wr_slots {
     _Atomic int ended; /* 1 + its exit status, said just before it ends in order; 0: it
                           crashed, or a handler called exit() */
     struct weir_error error; /* why it could not start */
+    char death[40];          /* how it died; the supervisor writes it afterwards */
     struct wr_slot slot[];
 };
 

@@ -189,15 +189,24 @@ take_back(struct supervisor *s, struct place *p)
         (void)!send(s->service_fd, &number, 1, MSG_NOSIGNAL);
 }
 
+/* The jobs that it held keep what is on the page. */
 static void
-say_death(pid_t pid, int status)
+say_death(pid_t pid, int status, struct wr_slots *page)
 {
-    if (WIFSIGNALED(status))
-        wr_log_warn("worker child %d was killed by SIG%s", (int)pid,
-                    sigabbrev_np(WTERMSIG(status)));
-    else
-        wr_log_info("worker child %d ended with status %d", (int)pid,
-                    WEXITSTATUS(status));
+    char *out = page->death;
+
+    if (WIFSIGNALED(status)) {
+        const char *name = sigabbrev_np(WTERMSIG(status));
+
+        if (name)
+            snprintf(out, sizeof(page->death), "killed by SIG%s", name);
+        else
+            snprintf(out, sizeof(page->death), "killed by signal %d", WTERMSIG(status));
+        wr_log_warn("worker child %d was %s", (int)pid, out);
+    } else {
+        snprintf(out, sizeof(page->death), "ended with status %d", WEXITSTATUS(status));
+        wr_log_info("worker child %d %s", (int)pid, out);
+    }
 }
 
 static void
@@ -209,7 +218,7 @@ child_ended(struct supervisor *s, struct place *p, int status)
                    ended != 1 + WR_CHILD_REPLACE;
     int64_t now = wr_clock_ms();
 
-    say_death(p->pid, status);
+    say_death(p->pid, status, page);
     if (WIFEXITED(status) && ended == 0)
         wr_log_error("worker child %d ended in the middle: did a handler call exit()?",
                      (int)p->pid);

@@ -135,6 +135,12 @@ weir_worker_free(struct weir_worker *w)
         w->handlers = h->next;
         h->ops->free(h);
     }
+    while (w->plugins) {
+        struct wr_plugin *p = w->plugins;
+
+        w->plugins = p->next;
+        wr_plugin_free(p);
+    }
     for (size_t i = 0; w->queues && w->queues[i]; i++)
         free(w->queues[i]);
     free(w->queues);
@@ -206,6 +212,40 @@ weir_worker_exec(struct weir_worker *w, const char *type, const char *const *arg
     struct weir_exec_options o = {WEIR_EXEC_OPTIONS_INIT, .argv = argv};
 
     return weir_worker_exec_with(w, type, &o, err);
+}
+
+/* All of its types or none. */
+static enum weir_err
+add_plugin_types(struct weir_worker *w, struct wr_plugin *p, struct weir_error *err)
+{
+    const char *end = p->types + p->types_len;
+    enum weir_err rc = WEIR_OK;
+
+    for (const char *at = p->types; at < end; at += strlen(at) + 1) {
+        rc = check_type(w, at, err);
+        if (rc != WEIR_OK)
+            return rc;
+    }
+    for (const char *at = p->types; at < end && rc == WEIR_OK; at += strlen(at) + 1)
+        rc = add_handler(w, wr_handler_plugin_new(at, p), err);
+    return rc;
+}
+
+enum weir_err
+weir_worker_plugin(struct weir_worker *w, const char *path, struct weir_error *err)
+{
+    struct wr_plugin *p, **last = &w->plugins;
+    enum weir_err rc;
+
+    if (!path || path[0] == '\0')
+        return wr_fail(err, WEIR_E_ARG, 0, "a plugin without a path");
+    rc = wr_plugin_new(path, &p, err);
+    if (rc != WEIR_OK)
+        return rc;
+    while (*last)
+        last = &(*last)->next;
+    *last = p; /* from here on the worker frees it */
+    return add_plugin_types(w, p, err);
 }
 
 void

@@ -42,6 +42,7 @@ struct weir_worker {
     int64_t lease_ms, grace_ms;
     bool no_scheduler, drain;
     struct wr_handler *handlers;
+    struct wr_plugin *plugins; /* in the order they were given */
     weir_startup_fn startup;
     weir_shutdown_fn shutdown;
     bool has_exec;

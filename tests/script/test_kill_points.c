@@ -243,7 +243,8 @@ act_reclaim_held(struct actor *a)
                            .started = true};
     struct wr_moved m;
 
-    return wr_store_reclaim_held(a->store, a->queue, WORKER, &h, 1, &m, NULL, &a->err);
+    return wr_store_reclaim_held(a->store, a->queue, WORKER, NULL, &h, 1, &m, NULL,
+                                 &a->err);
 }
 
 static enum weir_err
@@ -465,7 +466,7 @@ static const struct transition {
     {"release", one_runs, act_release, "JRS", "released", 1, nothing},
     {"reclaim", one_is_lost, act_reclaim, "JRS", "reclaimed", 1, nothing},
     {"reclaim_held", one_runs, act_reclaim_held, "JRS", "reclaimed", 1, nothing},
-    {"cancel ready", two_wait, act_cancel, "RT", "cancelled_ready", 1, nothing},
+    {"cancel ready", two_wait, act_cancel, "", "cancelled_ready", 1, nothing},
     {"cancel delayed", one_is_delayed, act_cancel, "", "cancelled_delayed", 1, nothing},
     {"cancel running", one_runs, act_cancel, "JPS", "deliveries", 1, must_be_flagged},
     {"replay", one_is_dead, act_replay, "JRS", "replayed", 1, nothing},

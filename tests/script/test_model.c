@@ -568,6 +568,7 @@ op_reclaim_held(void)
     begin(&wr_script_list_reclaim_held);
     now_word();
     word("%s", model_worker(worker));
+    word("%s", "");
     answer_words(a, n, "held");
     remember_call();
     model_reclaim_held(&model, worker, a, n, &expected);

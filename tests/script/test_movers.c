@@ -340,8 +340,9 @@ reclaim_held(const char *worker, const char *id, const char *token, bool started
         .id = wr_span_str(id), .token = wr_span_str(token), .started = started};
     struct wr_moved m;
 
-    assert_int_equal(wr_store_reclaim_held(rig.store, rig.queue, worker, &h,
-                                           id[0] ? 1 : 0, &m, stale, &rig.err),
+    assert_int_equal(wr_store_reclaim_held(rig.store, rig.queue, worker,
+                                           "killed by SIGABRT", &h, id[0] ? 1 : 0, &m,
+                                           stale, &rig.err),
                      WEIR_OK);
     return m;
 }
@@ -432,6 +433,8 @@ the_third_death_by_a_job_buries_it_at_once_L16(void **state)
         rig_promote(1);
     }
     assert_int_equal(m.dead, 1);
+    assert_non_null(strstr(redis_do(rig.redis, "HGET %s A", rig_key(WR_QUEUE_KEY_errors)),
+                           "loss 3 of 3: killed by SIGABRT"));
     rig_assert_sums();
 }
 

@@ -52,7 +52,7 @@ static const struct row {
     {&wr_script_list_release, false, {"w", "P1", "PN", "P3", "PN"}},
     {&wr_script_list_reclaim, false, {NOW, "9000", "10", NOW, "0", "60000", "10"}},
     {&wr_script_list_reclaim, false, {NOW, "9000", "", "", "1", "1", "10"}},
-    {&wr_script_list_reclaim_held, false, {NOW, "w", "P1", "PN", "1"}},
+    {&wr_script_list_reclaim_held, false, {NOW, "w", "", "P1", "PN", "1"}},
     {&wr_script_list_forget, false, {"1996000000000", "10", "100", "100000"}},
     {&wr_script_list_sweep, false, {"1996000000000", "1", "0", "0", "10"}},
     {&wr_script_list_cancel, false, {"R1", "L1", "P1", "X1", "K1", "none"}},
