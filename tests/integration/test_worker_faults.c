@@ -1,6 +1,6 @@
 /* Workers under fire: handlers that call exit(), pills in company, stops of every kind,
  * Redis away at the end, a queue that is broken beside one that is well. */
-#include "support/cmocka_all.h"
+#include "integration/worker_rig.h"
 
 #include <poll.h>
 #include <signal.h>
@@ -11,13 +11,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "support/redis_server.h"
-#include "support/worker_process.h"
-
-static struct redis_server *server;
-static struct weir_client *client;
-static pid_t workers[4];
-static size_t workers_n;
 
 static struct shared {
     _Atomic int runs, started, inside, most_inside, stops, starts_of_children, ends;
@@ -147,105 +140,18 @@ handlers(struct weir_worker *w)
     signal(SIGCHLD, SIG_IGN); /* as some parents leave it */
 }
 
-static pid_t
-start_worker_with(struct weir_worker_options o)
-{
-    static const char *const queues[] = {"q", "other", NULL};
-
-    o.struct_size = sizeof(o);
-    o.url = redis_server_url(server);
-    if (!o.queues)
-        o.queues = queues;
-    if (o.concurrency == 0)
-        o.concurrency = 2;
-    if (o.lease_ms == 0)
-        o.lease_ms = 2000;
-    workers[workers_n] = worker_start(&o, handlers);
-    return workers[workers_n++];
-}
-
-static pid_t
-start_worker(void)
-{
-    return start_worker_with((struct weir_worker_options){0});
-}
-
-#define JOB(...) ((struct weir_job){WEIR_JOB_INIT, .keep_result_ms = 600000, __VA_ARGS__})
-
-static void
-enqueue(struct weir_job job, const char *id, const char *type)
-{
-    struct weir_error err = {0};
-
-    job.queue = job.queue ? job.queue : "q";
-    job.id = id;
-    job.type = type;
-    if (weir_job_enqueue(client, &job, NULL, &err) != WEIR_OK)
-        fail_msg("enqueue: %s", err.text);
-}
-
-static struct weir_job_numbers
-numbers(const char *id)
-{
-    struct weir_job_numbers n = {0};
-    struct weir_job_view *v;
-
-    if (weir_job_inspect(client, "q", id, &v, NULL) == WEIR_OK) {
-        weir_job_view_numbers(v, &n);
-        weir_job_view_free(v);
-    }
-    return n;
-}
-
-static bool
-is_state(const char *id, const char *state)
-{
-    return strcmp(job_state(client, "q", id), state) == 0;
-}
-
-static int
-end_worker(pid_t pid, int sig)
-{
-    for (size_t i = 0; i < workers_n; i++) {
-        if (workers[i] == pid)
-            workers[i] = 0;
-    }
-    return worker_end(pid, sig);
-}
-
 static int
 setup(void **state)
 {
-    struct weir_client_options o = {WEIR_CLIENT_OPTIONS_INIT,
-                                    .url = redis_server_url(server)};
-
-    (void)state;
-    redis_do(server, "FLUSHALL");
     memset((void *)shared, 0, sizeof(*shared));
-    workers_n = 0;
-    assert_int_equal(weir_client_open(&o, &client, NULL), WEIR_OK);
-    return 0;
+    return rig_setup(state);
 }
 
 static int
 teardown(void **state)
 {
-    struct weir_audit a;
-    size_t findings = 0;
-
-    (void)state;
     shared->release = 1;
-    for (size_t i = 0; i < workers_n; i++) {
-        if (workers[i] > 0)
-            worker_end(workers[i], SIGTERM);
-    }
-    a = audit_of(client, "q");
-    assert_true(weir_audit_is_good(&a));
-    assert_int_equal(weir_queue_audit_deep(client, "q", NULL, NULL, &findings, NULL),
-                     WEIR_OK);
-    assert_int_equal(findings, 0);
-    weir_client_close(client);
-    return 0;
+    return rig_teardown(state);
 }
 
 /* ---- */
@@ -253,16 +159,16 @@ teardown(void **state)
 static void
 a_handler_that_calls_exit_ends_neither_its_worker_nor_its_job(void **state)
 {
-    pid_t pid = start_worker();
+    pid_t pid = rig_start();
 
     (void)state;
-    enqueue(JOB(.payload = "0", .payload_len = 1), "zero", "exits");
-    AWAIT(is_state("zero", "done"));
-    enqueue(JOB(.payload = "1", .payload_len = 1), "one", "exits");
-    AWAIT(is_state("one", "done"));
+    rig_enqueue(JOB(.payload = "0", .payload_len = 1), "zero", "exits");
+    AWAIT(rig_is("zero", "done"));
+    rig_enqueue(JOB(.payload = "1", .payload_len = 1), "one", "exits");
+    AWAIT(rig_is("one", "done"));
     assert_int_equal(shared->started, 4);
-    assert_int_equal(numbers("zero").lost, 0); /* an answer clears it */
-    assert_int_equal(numbers("zero").deliveries, 2);
+    assert_int_equal(rig_numbers("zero").lost, 0); /* an answer clears it */
+    assert_int_equal(rig_numbers("zero").deliveries, 2);
     assert_true(process_lives(pid));
 }
 
@@ -270,55 +176,41 @@ static void
 jobs_that_took_their_worker_with_them_run_one_at_a_time_L16(void **state)
 {
     (void)state;
-    enqueue(JOB(), "a", "pill");
-    enqueue(JOB(), "b", "pill");
-    enqueue(JOB(), "c", "pill");
-    start_worker_with((struct weir_worker_options){.concurrency = 3});
-    AWAIT(is_state("a", "done") && is_state("b", "done") && is_state("c", "done"));
+    rig_enqueue(JOB(), "a", "pill");
+    rig_enqueue(JOB(), "b", "pill");
+    rig_enqueue(JOB(), "c", "pill");
+    rig_start_with((struct weir_worker_options){.concurrency = 3});
+    AWAIT(rig_is("a", "done") && rig_is("b", "done") && rig_is("c", "done"));
     assert_int_equal(shared->runs, 3);
     assert_int_equal(shared->most_inside, 1);
-}
-
-/* The supervisor is frozen first, so that nobody hears of the death before the lease
- * ends. */
-static void
-lose_worker(pid_t pid)
-{
-    pid_t child = worker_child(pid, "weir-child"),
-          service = worker_child(pid, "weir-service");
-
-    kill(pid, SIGSTOP);
-    kill(child, SIGKILL);
-    kill(service, SIGKILL);
-    end_worker(pid, SIGKILL);
 }
 
 static void
 a_job_that_waits_to_run_alone_keeps_its_lease_and_is_not_charged(void **state)
 {
     struct weir_worker_options o = {.lease_ms = 1000, .concurrency = 1};
-    pid_t first = start_worker_with(o);
+    pid_t first = rig_start_with(o);
     int64_t start;
 
     (void)state;
-    enqueue(JOB(), "j", "patient");
+    rig_enqueue(JOB(), "j", "patient");
     AWAIT(shared->started == 1);
     o.concurrency = 2;
-    start_worker_with(o);
-    enqueue(JOB(), "neighbour", "patient");
+    rig_start_with(o);
+    rig_enqueue(JOB(), "neighbour", "patient");
     AWAIT(shared->started == 2);
-    lose_worker(first);
-    AWAIT(numbers("j").lost == 1 && numbers("j").deliveries == 2);
+    rig_lose(first);
+    AWAIT(rig_numbers("j").lost == 1 && rig_numbers("j").deliveries == 2);
     start = wr_clock_ms();
     AWAIT(wr_clock_ms() - start > 3500); /* three leases */
     assert_int_equal(shared->started, 2);
-    assert_int_equal(numbers("j").lost, 1);
-    assert_int_equal(numbers("j").deliveries, 2);
-    enqueue(JOB(), "later", "echo"); /* and nothing new is claimed */
-    assert_true(is_state("later", "ready"));
+    assert_int_equal(rig_numbers("j").lost, 1);
+    assert_int_equal(rig_numbers("j").deliveries, 2);
+    rig_enqueue(JOB(), "later", "echo"); /* and nothing new is claimed */
+    assert_true(rig_is("later", "ready"));
     shared->release = 1;
-    AWAIT(is_state("j", "done") && is_state("neighbour", "done"));
-    AWAIT(is_state("later", "done"));
+    AWAIT(rig_is("j", "done") && rig_is("neighbour", "done"));
+    AWAIT(rig_is("later", "done"));
     assert_int_equal(shared->started, 3);
 }
 
@@ -329,97 +221,97 @@ short_jobs_dealt_behind_a_long_one_do_not_wait_for_it(void **state)
     struct weir_enqueued out[200];
 
     (void)state;
-    start_worker_with((struct weir_worker_options){.lease_ms = 10000});
+    rig_start_with((struct weir_worker_options){.lease_ms = 10000});
     for (int i = 0; i < 200; i++)
         jobs[i] = (struct weir_job){WEIR_JOB_INIT, .queue = "q", .type = "echo"};
-    assert_int_equal(weir_job_enqueue_many(client, jobs, 200, out, NULL), WEIR_OK);
+    assert_int_equal(weir_job_enqueue_many(rig.client, jobs, 200, out, NULL), WEIR_OK);
     AWAIT(shared->runs == 200); /* now it is known that jobs are short */
     jobs[0].type = "patient";
-    assert_int_equal(weir_job_enqueue_many(client, jobs, 200, out, NULL), WEIR_OK);
+    assert_int_equal(weir_job_enqueue_many(rig.client, jobs, 200, out, NULL), WEIR_OK);
     AWAIT(shared->runs == 399);
     assert_int_equal(shared->started, 1);
-    AWAIT(audit_of(client, "q").done == 399);
-    assert_int_equal(audit_of(client, "q").released, 0); /* nobody gave up waiting */
+    AWAIT(audit_of(rig.client, "q").done == 399);
+    assert_int_equal(audit_of(rig.client, "q").released, 0); /* nobody gave up waiting */
     shared->release = 1;
-    AWAIT(audit_of(client, "q").done == 400);
+    AWAIT(audit_of(rig.client, "q").done == 400);
 }
 
 static void
 a_second_signal_hurries_and_the_job_goes_back_uncharged(void **state)
 {
-    pid_t pid = start_worker();
+    pid_t pid = rig_start();
     int64_t start;
 
     (void)state;
-    enqueue(JOB(), "j", "patient");
+    rig_enqueue(JOB(), "j", "patient");
     AWAIT(shared->started == 1);
     kill(pid, SIGTERM);
     poll(NULL, 0, 200);
     start = wr_clock_ms();
-    assert_int_equal(end_worker(pid, SIGINT), 0);
+    assert_int_equal(rig_end(pid, SIGINT), 0);
     assert_true(wr_clock_ms() - start < 5000);
-    assert_true(is_state("j", "ready"));
-    assert_int_equal(numbers("j").attempts, 0);
-    assert_int_equal(numbers("j").lost, 0);
+    assert_true(rig_is("j", "ready"));
+    assert_int_equal(rig_numbers("j").attempts, 0);
+    assert_int_equal(rig_numbers("j").lost, 0);
 }
 
 static void
 weir_worker_stop_gives_running_jobs_their_grace_also_when_called_twice(void **state)
 {
-    pid_t pid = start_worker();
+    pid_t pid = rig_start();
 
     (void)state;
-    enqueue(JOB(), "j", "patient");
+    rig_enqueue(JOB(), "j", "patient");
     AWAIT(shared->started == 1);
     for (int i = 0; i < 3; i++) {
         kill(pid, SIGUSR1);
         poll(NULL, 0, 150); /* time in which a hurry would stop it */
     }
-    assert_true(is_state("j", "processing"));
+    assert_true(rig_is("j", "processing"));
     shared->release = 1;
-    assert_int_equal(end_worker(pid, 0), 0);
-    assert_true(is_state("j", "done"));
+    assert_int_equal(rig_end(pid, 0), 0);
+    assert_true(rig_is("j", "done"));
     assert_int_equal(shared->ends, 7 * shared->starts_of_children);
 }
 
 static void
 a_handler_that_never_stops_does_not_keep_its_job_nor_the_worker(void **state)
 {
-    pid_t pid = start_worker_with((struct weir_worker_options){.grace_ms = 100});
+    pid_t pid = rig_start_with((struct weir_worker_options){.grace_ms = 100});
     int64_t start = wr_clock_ms();
 
     (void)state;
-    enqueue(JOB(.timeout_ms = WEIR_NONE), "j", "deaf");
+    rig_enqueue(JOB(.timeout_ms = WEIR_NONE), "j", "deaf");
     AWAIT(shared->started == 1);
-    assert_int_equal(end_worker(pid, SIGTERM), 0);
+    assert_int_equal(rig_end(pid, SIGTERM), 0);
     assert_true(wr_clock_ms() - start < 15000);
-    assert_true(is_state("j", "ready"));
-    assert_int_equal(numbers("j").lost, 0);
-    assert_int_equal(numbers("j").interrupted, 1);
+    assert_true(rig_is("j", "ready"));
+    assert_int_equal(rig_numbers("j").lost, 0);
+    assert_int_equal(rig_numbers("j").interrupted, 1);
 }
 
 static void
 with_redis_away_a_worker_ends_soon_and_says_that_leases_lapse(void **state)
 {
-    pid_t pid = start_worker_with(
+    pid_t pid = rig_start_with(
         (struct weir_worker_options){.grace_ms = 500, .lease_ms = 5000});
     int64_t start;
     int status;
 
     (void)state;
-    enqueue(JOB(), "j", "patient");
+    rig_enqueue(JOB(), "j", "patient");
     AWAIT(shared->started == 1);
-    redis_server_pause(server);
+    redis_server_pause(rig.server);
     start = wr_clock_ms();
-    status = end_worker(pid, SIGTERM);
+    status = rig_end(pid, SIGTERM);
     start = wr_clock_ms() - start;
-    redis_server_resume(server);
+    redis_server_resume(rig.server);
     assert_int_equal(status, weir_err_exit_status(WEIR_E_CONNECT));
     assert_true(start < 10000); /* promised: grace + 2 s */
-    start_worker();
+    rig_start();
     AWAIT(shared->started == 2);
     shared->release = 1;
-    AWAIT(is_state("j", "done"));
+    AWAIT(rig_is("j", "done"));
 }
 
 static void
@@ -428,18 +320,18 @@ a_broken_queue_does_not_slow_the_one_beside_it(void **state)
     int64_t start;
 
     (void)state;
-    redis_do(server, "SET weir:{other}:ready x");
-    redis_do(server, "HSET weir:{other}:config engine list");
-    start_worker();
-    enqueue(JOB(), "first", "echo");
-    AWAIT(is_state("first", "done"));
+    redis_do(rig.server, "SET weir:{other}:ready x");
+    redis_do(rig.server, "HSET weir:{other}:config engine list");
+    rig_start();
+    rig_enqueue(JOB(), "first", "echo");
+    AWAIT(rig_is("first", "done"));
     start = wr_clock_ms();
     for (int i = 0; i < 20; i++) {
         char id[16];
 
         snprintf(id, sizeof(id), "j%d", i);
-        enqueue(JOB(), id, "echo");
-        AWAIT(is_state(id, "done"));
+        rig_enqueue(JOB(), id, "echo");
+        AWAIT(rig_is(id, "done"));
     }
     assert_true(wr_clock_ms() - start <
                 5000); /* waiting for its backoff would take 10 s */
@@ -454,12 +346,12 @@ max_jobs_counts_over_all_children(void **state)
     (void)state;
     for (int i = 0; i < 50; i++) {
         snprintf(id, sizeof(id), "j%d", i);
-        enqueue(JOB(), id, "echo");
+        rig_enqueue(JOB(), id, "echo");
     }
-    pid = start_worker_with((struct weir_worker_options){.processes = 2, .max_jobs = 10});
-    assert_int_equal(end_worker(pid, 0), 0);
+    pid = rig_start_with((struct weir_worker_options){.processes = 2, .max_jobs = 10});
+    assert_int_equal(rig_end(pid, 0), 0);
     assert_int_equal(shared->runs, 10);
-    assert_int_equal(audit_of(client, "q").ready, 40);
+    assert_int_equal(audit_of(rig.client, "q").ready, 40);
 }
 
 static void
@@ -471,10 +363,10 @@ drain_ends_when_nothing_is_ready(void **state)
     (void)state;
     for (int i = 0; i < 50; i++) {
         snprintf(id, sizeof(id), "j%d", i);
-        enqueue(JOB(), id, "echo");
+        rig_enqueue(JOB(), id, "echo");
     }
-    pid = start_worker_with((struct weir_worker_options){.drain = true});
-    assert_int_equal(end_worker(pid, 0), 0);
+    pid = rig_start_with((struct weir_worker_options){.drain = true});
+    assert_int_equal(rig_end(pid, 0), 0);
     assert_int_equal(shared->runs, 50);
 }
 
@@ -484,24 +376,25 @@ a_startup_hook_that_fails_ends_the_worker_with_its_error(void **state)
     pid_t pid;
 
     (void)state;
-    enqueue(JOB(), "j", "echo");
+    rig_enqueue(JOB(), "j", "echo");
     startup_fails = true;
-    pid = start_worker();
+    pid = rig_start();
     startup_fails = false;
-    assert_int_equal(end_worker(pid, 0), weir_err_exit_status(WEIR_E_DENIED));
+    assert_int_equal(rig_end(pid, 0), weir_err_exit_status(WEIR_E_DENIED));
     assert_int_equal(shared->runs, 0);
 }
 
 static void
 a_spawner_that_is_killed_costs_its_child_and_no_attempt(void **state)
 {
-    pid_t pid = start_worker(), child = worker_child(pid, "weir-child");
+    pid_t pid = rig_start(), child = worker_child(pid, "weir-child");
 
     (void)state;
     kill(worker_child(child, "weir-spawner"), SIGKILL);
-    enqueue(JOB(.max_retry = WEIR_NONE, .payload = "hi", .payload_len = 2), "j", "cat");
-    AWAIT(is_state("j", "done"));
-    assert_int_equal(numbers("j").attempts, 1);
+    rig_enqueue(JOB(.max_retry = WEIR_NONE, .payload = "hi", .payload_len = 2), "j",
+                "cat");
+    AWAIT(rig_is("j", "done"));
+    assert_int_equal(rig_numbers("j").attempts, 1);
     assert_false(process_lives(child));
 }
 
@@ -511,11 +404,11 @@ a_job_without_a_handler_waits_for_a_worker_that_has_one(void **state)
     struct weir_job_view *v;
 
     (void)state;
-    start_worker();
-    enqueue(JOB(.max_retry = WEIR_NONE), "j", "nobody");
-    AWAIT(is_state("j", "delayed"));
-    assert_int_equal(numbers("j").attempts, 0);
-    assert_int_equal(weir_job_inspect(client, "q", "j", &v, NULL), WEIR_OK);
+    rig_start();
+    rig_enqueue(JOB(.max_retry = WEIR_NONE), "j", "nobody");
+    AWAIT(rig_is("j", "delayed"));
+    assert_int_equal(rig_numbers("j").attempts, 0);
+    assert_int_equal(weir_job_inspect(rig.client, "q", "j", &v, NULL), WEIR_OK);
     assert_non_null(strstr(weir_job_view_errors(v), "no handler for type nobody"));
     weir_job_view_free(v);
 }
@@ -526,7 +419,7 @@ commands(void)
 {
     static const char *const sent[] = {
         "cmdstat_evalsha:calls=", "cmdstat_blpop:calls=", "cmdstat_ping:calls=", NULL};
-    const char *all = redis_do(server, "INFO commandstats");
+    const char *all = redis_do(rig.server, "INFO commandstats");
     long n = 0;
 
     for (const char *const *name = sent; *name; name++) {
@@ -545,9 +438,9 @@ an_idle_worker_sends_at_most_one_command_a_second(void **state)
     long before;
 
     (void)state;
-    start_worker_with((struct weir_worker_options){.no_scheduler = true, .queues = one});
-    enqueue(JOB(), "j", "echo");
-    AWAIT(is_state("j", "done"));
+    rig_start_with((struct weir_worker_options){.no_scheduler = true, .queues = one});
+    rig_enqueue(JOB(), "j", "echo");
+    AWAIT(rig_is("j", "done"));
     start = wr_clock_ms();
     AWAIT(wr_clock_ms() - start > 1500);
     before = commands();
@@ -584,8 +477,9 @@ main(void)
 
     shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
                   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    server = redis_server_start(NULL);
+    rig.handlers = handlers;
+    rig.server = redis_server_start(NULL);
     failed = cmocka_run_group_tests_name("worker_faults", tests, NULL, NULL);
-    redis_server_stop(server);
+    redis_server_stop(rig.server);
     return failed;
 }

@@ -1,0 +1,117 @@
+#include "integration/worker_rig.h"
+
+#include <signal.h>
+#include <string.h>
+
+struct worker_rig rig;
+
+pid_t
+rig_start_with(struct weir_worker_options o)
+{
+    static const char *const queues[] = {"q", "other", NULL};
+
+    assert_true(rig.workers_n < sizeof(rig.workers) / sizeof(rig.workers[0]));
+    o.struct_size = sizeof(o);
+    if (!o.url)
+        o.url = rig.url ? rig.url : redis_server_url(rig.server);
+    if (!o.queues)
+        o.queues = queues;
+    if (o.concurrency == 0)
+        o.concurrency = 2;
+    if (o.lease_ms == 0)
+        o.lease_ms = 2000;
+    rig.workers[rig.workers_n] = worker_start(&o, rig.handlers);
+    return rig.workers[rig.workers_n++];
+}
+
+pid_t
+rig_start(void)
+{
+    return rig_start_with((struct weir_worker_options){0});
+}
+
+int
+rig_end(pid_t worker, int sig)
+{
+    for (size_t i = 0; i < rig.workers_n; i++) {
+        if (rig.workers[i] == worker)
+            rig.workers[i] = rig.workers[--rig.workers_n];
+    }
+    return worker_end(worker, sig);
+}
+
+void
+rig_lose(pid_t worker)
+{
+    pid_t child = worker_child(worker, "weir-child"),
+          service = worker_child(worker, "weir-service");
+
+    kill(worker, SIGSTOP);
+    kill(child, SIGKILL);
+    kill(service, SIGKILL);
+    rig_end(worker, SIGKILL);
+}
+
+void
+rig_enqueue(struct weir_job job, const char *id, const char *type)
+{
+    struct weir_error err = {0};
+
+    job.queue = job.queue ? job.queue : "q";
+    job.id = id;
+    job.type = type;
+    if (weir_job_enqueue(rig.client, &job, NULL, &err) != WEIR_OK)
+        fail_msg("enqueue: %s", err.text);
+}
+
+struct weir_job_numbers
+rig_numbers(const char *id)
+{
+    struct weir_job_numbers n = {0};
+    struct weir_job_view *v;
+
+    if (weir_job_inspect(rig.client, "q", id, &v, NULL) == WEIR_OK) {
+        weir_job_view_numbers(v, &n);
+        weir_job_view_free(v);
+    }
+    return n;
+}
+
+bool
+rig_is(const char *id, const char *state)
+{
+    return strcmp(job_state(rig.client, "q", id), state) == 0;
+}
+
+int
+rig_setup(void **state)
+{
+    struct weir_client_options o = {WEIR_CLIENT_OPTIONS_INIT,
+                                    .url = redis_server_url(rig.server)};
+
+    (void)state;
+    redis_do(rig.server, "FLUSHALL");
+    rig.workers_n = 0;
+    rig.url = NULL;
+    assert_int_equal(weir_client_open(&o, &rig.client, NULL), WEIR_OK);
+    return 0;
+}
+
+int
+rig_teardown(void **state)
+{
+    struct weir_audit a = audit_of(rig.client, "q");
+    size_t findings = 0;
+
+    (void)state;
+    while (rig.workers_n > 0)
+        worker_end(rig.workers[--rig.workers_n], SIGTERM);
+    assert_true(weir_audit_is_good(&a));
+    a = audit_of(rig.client, "q");
+    assert_true(weir_audit_is_good(&a));
+    assert_int_equal(weir_queue_audit_deep(rig.client, "q", NULL, NULL, &findings, NULL),
+                     WEIR_OK);
+    assert_int_equal(findings, 0);
+    weir_client_close(rig.client);
+    return 0;
+}

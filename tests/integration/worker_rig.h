@@ -1,0 +1,40 @@
+/*
+ * What the tests of workers share: a server, a client, and workers as real processes that
+ * serve the queues q and other. A test program sets `handlers` before its first worker.
+ */
+#ifndef INTEGRATION_WORKER_RIG_H
+#define INTEGRATION_WORKER_RIG_H
+
+#include "support/cmocka_all.h"
+#include "support/redis_server.h"
+#include "support/worker_process.h"
+
+struct worker_rig {
+    struct redis_server *server;
+    struct weir_client *client;
+    void (*handlers)(struct weir_worker *worker);
+    const char *url;  /* what new workers connect to; NULL: the server itself */
+    pid_t workers[8]; /* those of the running test; 0: ended */
+    size_t workers_n;
+};
+extern struct worker_rig rig;
+
+/* What is not said: queues q and other, two slots, a lease of 2 s. */
+pid_t rig_start_with(struct weir_worker_options options);
+pid_t rig_start(void);
+/* As worker_end(); the end of the test leaves it alone then. */
+int rig_end(pid_t worker, int sig);
+/* Loses the whole worker at once, so that nobody hears of it before the lease ends. */
+void rig_lose(pid_t worker);
+
+#define JOB(...) ((struct weir_job){WEIR_JOB_INIT, .keep_result_ms = 600000, __VA_ARGS__})
+/* Into the queue q, unless the job says another; fails the test if it is refused. */
+void rig_enqueue(struct weir_job job, const char *id, const char *type);
+struct weir_job_numbers rig_numbers(const char *id);
+bool rig_is(const char *id, const char *state);
+
+/* Of each test: an empty server; at its end no worker, and an audit that is good. */
+int rig_setup(void **state);
+int rig_teardown(void **state);
+
+#endif
