@@ -63,6 +63,10 @@ advice(enum weir_err code)
     case WEIR_E_DATA:
         return "Mend the line that the message names. `--continue-on-error` skips such "
                "lines.";
+    case WEIR_E_NO_WORKER:
+        return "It ended, or was silent for so long that it is forgotten. `weir worker "
+               "ls` "
+               "shows who works.";
     case WEIR_E_NO_JOB:
         return "Finished jobs are kept for `--keep-result` only. `weir job ls` shows "
                "what is "

@@ -58,6 +58,7 @@ enum weir_err_kind {
     X(E_CONFIG,       BROKEN,  78, "the configuration is wrong") \
     X(E_IO,           BROKEN,  74, "input or output failed") \
     X(E_CORRUPT,      BROKEN,  70, "stored data does not make sense") \
+    X(E_NO_WORKER,    STATE,    1, "no such worker") \
     X(E_BUG,          BROKEN,  70, "a bug in weir")
 /* clang-format on */
 

@@ -1,19 +1,31 @@
---- describe: what a worker tells about itself, for `weir worker ls`.
+--- describe: what a worker tells about itself, and what it is told.
 --
 -- @flags allow-oom
 -- @key worker HASH its fields
 -- @arg keep forget it after so many ms; 0: at once
+-- @arg keep_order the same while an order stands
+-- @arg state running, quiet or draining
 -- @item name a field
 -- @item value its value
--- @returns OK written
+-- @returns OK written; second word: the order that stands, or empty
 -- @cost O(fields)
+--
+-- The order is a state to be in, not a message: it is read with every beat, so none can be
+-- missed. It stands until another one comes; `run` until it is obeyed.
 
 if keep == '0' then
   redis.call('DEL', worker)
-  return {'OK'}
+  return {'OK', ''}
 end
-for i = ITEM_FIRST, #ARGV, ITEM_WORDS do
-  redis.call('HSET', worker, ARGV[i], ARGV[i + 1])
+local order = redis.call('HGET', worker, 'order') or ''
+if order == 'run' and state == 'running' then
+  redis.call('HDEL', worker, 'order', 'order_at', 'order_by')
+  order = ''
 end
-redis.call('PEXPIRE', worker, keep)
-return {'OK'}
+local fields = {'state', state}
+for i = ITEM_FIRST, #ARGV do
+  fields[#fields + 1] = ARGV[i]
+end
+redis.call('HSET', worker, unpack(fields))
+redis.call('PEXPIRE', worker, order == '' and keep or keep_order)
+return {'OK', order}

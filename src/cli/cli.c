@@ -70,6 +70,7 @@ hint(enum weir_err rc)
         {WEIR_E_CONNECT, "Is it running? `weir dev` starts a private one; WEIR_URL or --url names another."},
         {WEIR_E_NO_JOB, "A finished job is known as long as its result is kept (--keep-result). Try: weir job ls"},
         {WEIR_E_NO_QUEUE, "The first enqueue makes a queue. Try: weir queue ls"},
+        {WEIR_E_NO_WORKER, "It ended, or was not heard for long. Try: weir worker ls"},
         {WEIR_E_EXISTS, "Take another --id, or --replace as long as it has not started."},
         {WEIR_E_TOO_BIG, "Store it elsewhere and pass its name, or raise the limit: weir queue create Q --payload-max SIZE"},
         {WEIR_E_FULL, "Workers can still drain the queues. Raise maxmemory, or wait."},

@@ -11,7 +11,8 @@ extern const struct cli_cmd cmd_job_ls, cmd_job_show, cmd_job_wait, cmd_job_payl
 extern const struct cli_cmd cmd_dead_ls, cmd_dead_show, cmd_dead_retry, cmd_dead_purge;
 extern const struct cli_cmd cmd_queue_ls, cmd_queue_show, cmd_queue_create,
     cmd_queue_pause, cmd_queue_resume, cmd_queue_purge;
-extern const struct cli_cmd cmd_worker_ls;
+extern const struct cli_cmd cmd_worker_ls, cmd_worker_show, cmd_worker_quiet,
+    cmd_worker_resume, cmd_worker_stop;
 extern const struct cli_cmd cmd_doctor;
 extern const struct cli_cmd cmd_progress, cmd_note, cmd_heartbeat, cmd_extend, cmd_snooze,
     cmd_fail, cmd_result, cmd_token;

@@ -19,23 +19,55 @@ copy(char *out, size_t cap, struct wr_span text)
 }
 
 static void
+copy_long(char **out, struct wr_span text)
+{
+    free(*out);
+    *out = cli_alloc(text.len + 1);
+    memcpy(*out, text.ptr, text.len);
+}
+
+/* Fields of newer workers are left out. */
+static void
 take_field(struct cli_worker *w, const struct wr_reply *name,
            const struct wr_reply *value)
 {
-    if (wr_reply_is(name, "host"))
-        copy(w->host, sizeof(w->host), wr_reply_span(value));
-    else if (wr_reply_is(name, "queues"))
-        copy(w->queues, sizeof(w->queues), wr_reply_span(value));
-    else if (wr_reply_is(name, "pid"))
-        w->pid = wr_reply_int(value);
-    else if (wr_reply_is(name, "slots"))
-        w->slots = wr_reply_int(value);
-    else if (wr_reply_is(name, "busy"))
-        w->busy = wr_reply_int(value);
-    else if (wr_reply_is(name, "processed"))
-        w->processed = wr_reply_int(value);
-    else if (wr_reply_is(name, "started_at"))
-        w->started_at = wr_reply_int(value);
+    const struct {
+        const char *name;
+        char *text;
+        size_t cap;
+    } texts[] = {{"host", w->host, sizeof(w->host)},
+                 {"state", w->mode, sizeof(w->mode)},
+                 {"version", w->version, sizeof(w->version)},
+                 {"boot", w->boot, sizeof(w->boot)},
+                 {"order", w->order, sizeof(w->order)},
+                 {"order_by", w->order_by, sizeof(w->order_by)}};
+    const struct {
+        const char *name;
+        int64_t *number;
+    } numbers[] = {{"protocol", &w->protocol},
+                   {"pid", &w->pid},
+                   {"children", &w->children},
+                   {"slots", &w->slots},
+                   {"busy", &w->busy},
+                   {"processed", &w->processed},
+                   {"failed", &w->failed},
+                   {"rss", &w->rss},
+                   {"started_at", &w->started_at},
+                   {"contact_ms", &w->contact_ms},
+                   {"order_at", &w->order_at}};
+
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        if (wr_reply_is(name, texts[i].name))
+            copy(texts[i].text, texts[i].cap, wr_reply_span(value));
+    }
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+        if (wr_reply_is(name, numbers[i].name))
+            *numbers[i].number = wr_reply_int(value);
+    }
+    if (wr_reply_is(name, "queues"))
+        copy_long(&w->queues, wr_reply_span(value));
+    else if (wr_reply_is(name, "running"))
+        copy_long(&w->running, wr_reply_span(value));
 }
 
 static enum weir_err
@@ -53,6 +85,10 @@ read_details(struct cli *cli, struct wr_conn *conn, struct cli_worker *w,
         return rc;
     for (size_t i = 0; i + 1 < wr_reply_len(reply); i += 2)
         take_field(w, wr_reply_at(reply, i), wr_reply_at(reply, i + 1));
+    if (!w->queues)
+        w->queues = cli_strdup("");
+    if (!w->running)
+        w->running = cli_strdup("");
     wr_reply_free(reply);
     return WEIR_OK;
 }
@@ -100,9 +136,50 @@ cli_roster_read(struct cli *cli, bool details, struct cli_roster *out,
     return rc;
 }
 
+const char *
+cli_worker_state(const struct cli_worker *w)
+{
+    if (w->silent_ms > CLI_WORKER_LATE_MS)
+        return "late";
+    return w->mode[0] == '\0' || strcmp(w->mode, "running") == 0 ? "up" : w->mode;
+}
+
+bool
+cli_worker_serves(const struct cli_worker *w, const char *queue)
+{
+    size_t len = strlen(queue);
+    const char *at = w->queues;
+
+    if (strcmp(cli_worker_state(w), "up") != 0)
+        return false;
+    if (strcmp(at, "*") == 0)
+        return true;
+    for (; *at; at += strcspn(at, ","), at += *at == ',') {
+        if (strcspn(at, ",") == len && strncmp(at, queue, len) == 0)
+            return true;
+    }
+    return false;
+}
+
+const struct cli_worker *
+cli_roster_find(const struct cli_roster *r, const char *id)
+{
+    size_t len = strcspn(id, "/"); /* a child's name is its worker's, "/" and a number */
+
+    for (size_t i = 0; i < r->n; i++) {
+        if (strlen(r->workers[i].id) == len && strncmp(r->workers[i].id, id, len) == 0)
+            return &r->workers[i];
+    }
+    return NULL;
+}
+
 void
 cli_roster_fini(struct cli_roster *r)
 {
+    for (size_t i = 0; i < r->n; i++) {
+        free(r->workers[i].queues);
+        free(r->workers[i].running);
+    }
     free(r->workers);
     *r = (struct cli_roster){0};
 }

@@ -4,12 +4,15 @@
 
 #include "cli/cli.h"
 
-#define CLI_WORKER_LATE_MS 15000 /* three heartbeats */
+#define CLI_WORKER_LATE_MS 12000 /* two heartbeats, and what a call may take */
 
 struct cli_worker {
-    char id[132], host[68], queues[300];
-    int64_t silent_ms; /* since its last heartbeat */
-    int64_t pid, slots, busy, processed, started_at;
+    char id[132], host[68], mode[16], version[32], boot[24], order[8], order_by[100];
+    char *queues, *running; /* running: lines "queue TAB id", at most 20; "" if none */
+    int64_t silent_ms;      /* since its last heartbeat */
+    int64_t protocol, pid, children, slots, busy, processed, failed, rss, started_at;
+    int64_t contact_ms; /* its slowest child had fetched nothing for so long, then */
+    int64_t order_at;   /* 0: no order stands */
 };
 
 struct cli_roster {
@@ -18,9 +21,16 @@ struct cli_roster {
     int64_t now; /* the server's time */
 };
 
+/* "late", "up", "quiet" or "draining". */
+const char *cli_worker_state(const struct cli_worker *worker);
+/* True if it takes jobs of this queue. Needs details. */
+bool cli_worker_serves(const struct cli_worker *worker, const char *queue);
+
 /* details: also what each told about itself. Free with cli_roster_fini(). */
 enum weir_err cli_roster_read(struct cli *cli, bool details, struct cli_roster *out,
                               struct weir_error *err) WEIR_MUST_CHECK;
+/* The worker of this name, also by the name of one of its children; NULL: none. */
+const struct cli_worker *cli_roster_find(const struct cli_roster *roster, const char *id);
 void cli_roster_fini(struct cli_roster *roster);
 
 #endif

@@ -10,11 +10,12 @@
 
 static const char *const cancel_words[] = {"READY", "DELAYED", "FLAGGED", "DEAD",
                                            "DONE",  "GONE",    "BROKEN",  NULL};
+static const char *const order_words[] = {"", "run", "quiet", "stop", NULL};
 static const char *const replay_words[] = {"OK", "GONE", "NOBODY", "UNIQUE", NULL};
 
 /* Speed only, so failures do not matter: the flag is read at the next renewal. */
 static void
-tell_worker(struct wr_store *store, struct wr_span worker)
+tell_worker(struct wr_store *store, struct wr_span worker, const char *what)
 {
     char name[100], key[WR_KEY_MAX];
     struct wr_call c;
@@ -26,7 +27,7 @@ tell_worker(struct wr_store *store, struct wr_span worker)
     wr_key_hint(key, wr_store_namespace(store), name);
     wr_call_init(&c, store, NULL, &wr_script_common_hint);
     wr_call_key(&c, key);
-    wr_call_str(&c, "cancel");
+    wr_call_str(&c, what);
     if (wr_call_run(&c, NULL) != WEIR_OK)
         c.failed = true;
     wr_call_fini(&c);
@@ -51,7 +52,7 @@ wr_store_cancel(struct wr_store *store, struct wr_queue *queue, const struct wr_
         else
             out[i] = (enum wr_cancelled)word;
         if (word == WR_CANCEL_FLAGGED)
-            tell_worker(store, wr_reply_span(wr_reply_at(c.reply, 2 + 2 * i)));
+            tell_worker(store, wr_reply_span(wr_reply_at(c.reply, 2 + 2 * i)), "cancel");
     }
     wr_call_fini(&c);
     return rc;
@@ -180,6 +181,33 @@ wr_store_resume(struct wr_store *store, struct wr_queue *queue, bool *was,
     if (rc == WEIR_OK && was)
         *was = wr_call_is(&c, "AGAIN");
     wr_call_fini(&c);
+    return rc;
+}
+
+enum weir_err
+wr_store_order(struct wr_store *store, const char *worker, enum wr_order order,
+               const char *by, bool *known, enum wr_order *before, struct weir_error *err)
+{
+    char key[WR_KEY_MAX];
+    struct wr_call c;
+    enum weir_err rc;
+    int word = 0;
+
+    wr_key_worker(key, wr_store_namespace(store), worker);
+    wr_call_init(&c, store, NULL, &wr_script_common_order);
+    wr_call_key(&c, key);
+    wr_call_now(&c);
+    wr_call_str(&c, order_words[order]);
+    wr_call_str(&c, by);
+    wr_call_int(&c, WR_ORDER_KEEP_MS);
+    rc = wr_call_run(&c, err);
+    *known = rc == WEIR_OK && wr_call_is(&c, "OK");
+    if (*known)
+        word = wr_call_word(&c, 1, order_words);
+    *before = word > 0 ? (enum wr_order)word : WR_ORDER_NONE;
+    wr_call_fini(&c);
+    if (*known)
+        tell_worker(store, wr_span_str(worker), "order");
     return rc;
 }
 

@@ -8,8 +8,7 @@
 #include "store/scripts.gen.h"
 
 #define WR_QUEUE_NAME_MAX 128
-#define WORKER_OLD_MS 3600000 /* the roster forgets workers silent for so long */
-#define WORKER_KEEP_MS 600000 /* what a worker told about itself */
+#define WORKER_OLD_MS 60000   /* the roster forgets workers silent for so long */
 
 /* Copies an element if it is a queue's name. */
 static bool
@@ -86,30 +85,37 @@ wr_store_roster(struct wr_store *store, size_t limit, struct wr_reply **out,
     return rc;
 }
 
+static const char *const order_words[] = {"", "run", "quiet", "stop", NULL};
+
 static enum weir_err
-describe(struct wr_store *store, const char *worker, const char *const *fields,
-         bool leave, struct weir_error *err)
+describe(struct wr_store *store, const struct wr_beat *beat, enum wr_order *order,
+         struct weir_error *err)
 {
     char key[WR_KEY_MAX];
     struct wr_call c;
     enum weir_err rc;
+    int word = 0;
 
-    wr_key_worker(key, wr_store_namespace(store), worker);
+    wr_key_worker(key, wr_store_namespace(store), beat->worker);
     wr_call_init(&c, store, NULL, &wr_script_common_describe);
     wr_call_key(&c, key);
-    wr_call_int(&c, leave ? 0 : WORKER_KEEP_MS);
-    for (size_t i = 0; fields && fields[i] && fields[i + 1]; i += 2) {
-        wr_call_str(&c, fields[i]);
-        wr_call_str(&c, fields[i + 1]);
-    }
+    wr_call_int(&c, beat->leave ? 0 : WORKER_OLD_MS);
+    wr_call_int(&c, WR_ORDER_KEEP_MS);
+    wr_call_str(&c, beat->state ? beat->state : "running");
+    for (size_t i = 0; beat->fields && beat->fields[i]; i++)
+        wr_call_str(&c, beat->fields[i]);
     rc = wr_call_run(&c, err);
+    if (rc == WEIR_OK)
+        word = wr_call_word(&c, 1, order_words);
+    if (order)
+        *order = word > 0 ? (enum wr_order)word : WR_ORDER_NONE;
     wr_call_fini(&c);
     return rc;
 }
 
 enum weir_err
-wr_store_beat(struct wr_store *store, const char *worker, const char *const *fields,
-              bool leave, struct weir_error *err)
+wr_store_beat(struct wr_store *store, const struct wr_beat *beat, enum wr_order *order,
+              struct weir_error *err)
 {
     char key[WR_KEY_MAX];
     struct wr_call c;
@@ -119,12 +125,12 @@ wr_store_beat(struct wr_store *store, const char *worker, const char *const *fie
     wr_call_init(&c, store, NULL, &wr_script_common_beat);
     wr_call_key(&c, key);
     wr_call_now(&c);
-    wr_call_str(&c, worker);
-    wr_call_str(&c, leave ? "1" : "0");
+    wr_call_str(&c, beat->worker);
+    wr_call_str(&c, beat->leave ? "1" : "0");
     wr_call_int(&c, WORKER_OLD_MS);
     rc = wr_call_run(&c, err);
     wr_call_fini(&c);
     if (rc == WEIR_OK)
-        rc = describe(store, worker, fields, leave, err);
+        rc = describe(store, beat, order, err);
     return rc;
 }

@@ -345,10 +345,27 @@ enum weir_err wr_store_enroll(struct wr_store *store, struct wr_queue *queue,
                               struct weir_error *err) WEIR_MUST_CHECK;
 enum weir_err wr_store_roster(struct wr_store *store, size_t limit, struct wr_reply **out,
                               struct weir_error *err) WEIR_MUST_CHECK;
-/* A worker's beat: in the roster, and fields (name, value, NULL at the end) that
- * `weir worker ls` shows. leave: it ends. */
+
+enum wr_order {
+    WR_ORDER_NONE,
+    WR_ORDER_RUN,
+    WR_ORDER_QUIET, /* claim nothing more, let run what runs */
+    WR_ORDER_STOP,
+};
+struct wr_beat {
+    const char *worker, *state; /* state: running, quiet, draining */
+    const char *const *fields;  /* name, value, ...; NULL at the end; may be NULL */
+    bool leave;                 /* it ends: all that is known of it goes */
+};
+/* A worker's beat: in the roster, and what `weir worker ls` shows. *order: what it is
+ * told to be; it is told again with each beat. out may be NULL. */
+enum weir_err wr_store_beat(struct wr_store *store, const struct wr_beat *beat,
+                            enum wr_order *order, struct weir_error *err) WEIR_MUST_CHECK;
+/* Tells a worker what to be. *known false: no such worker. *before: the order that stood
+ * till now; WR_ORDER_STOP stays. by: who says so. */
 enum weir_err
-wr_store_beat(struct wr_store *store, const char *worker, const char *const *fields,
-              bool leave, struct weir_error *err) WEIR_MUST_CHECK;
+wr_store_order(struct wr_store *store, const char *worker, enum wr_order order,
+               const char *by, bool *known, enum wr_order *before,
+               struct weir_error *err) WEIR_MUST_CHECK;
 
 #endif

@@ -10,7 +10,6 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/id.h"
 #include "base/log.h"
 #include "worker/worker_internal.h"
 
@@ -72,7 +71,6 @@ open_signals(void)
 void
 wr_child_main(const struct weir_worker *w, struct wr_slots *page, int lifeline_fd)
 {
-    static _Atomic int64_t tick_ms;
     struct weir_error err = {0};
     struct wr_spawner *spawner = NULL;
     struct wr_lease_thread *lease = NULL;
@@ -84,15 +82,14 @@ wr_child_main(const struct weir_worker *w, struct wr_slots *page, int lifeline_f
     prctl(PR_SET_NAME, "weir-child");
     setpgid(0, 0);
     signals = open_signals();
-    wr_id_make_worker(page->worker);
-    tick_ms = wr_clock_ms();
+    page->tick_ms = page->contact_ms = wr_clock_ms();
     if (w->has_exec && wr_spawner_start(page, w->concurrency, &spawner, &err) != WEIR_OK)
         say_and_leave(page, &err);
     wr_spawner_set_current(spawner);
     if (start_up(w, &context, &err) != WEIR_OK)
         say_and_leave(page, &err);
     if (wr_runner_start(&runner, w->concurrency, page, &err) != WEIR_OK ||
-        wr_lease_start(w, &runner, page->worker, &tick_ms, &lease, &err) != WEIR_OK)
+        wr_lease_start(w, &runner, page->worker, &page->tick_ms, &lease, &err) != WEIR_OK)
         say_and_leave(page, &err);
     wr_log_info("worker %s: %zu slots", page->worker, w->concurrency);
     how = wr_io_run(&(struct wr_io_options){.worker = w,
@@ -101,8 +98,9 @@ wr_child_main(const struct weir_worker *w, struct wr_slots *page, int lifeline_f
                                             .page = page,
                                             .context = context,
                                             .lifeline_fd = lifeline_fd,
-                                            .signal_fd = signals,
-                                            .tick_ms = &tick_ms});
+                                            .signal_fd = signals});
+    if (how == WR_CHILD_LAPSE) /* Redis is away: its thread may be in a long call */
+        lease = NULL;
     /* With handlers that did not return nothing can be joined or freed. */
     wr_lease_stop(lease);
     if (how == WR_CHILD_DONE) {

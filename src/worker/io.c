@@ -38,7 +38,7 @@ serve(struct wr_io *io)
         return false;
     wr_io_rotate_lines(io);
     for (struct wr_line *l = io->lines; l && wr_clock_ms() >= io->again_ms; l = l->next) {
-        atomic_store(io->o->tick_ms, wr_clock_ms());
+        atomic_store(&io->o->page->tick_ms, wr_clock_ms());
         if (wr_clock_ms() >= l->again_ms)
             done = wr_io_serve_line(io, l) || done;
     }
@@ -94,6 +94,19 @@ rest(struct wr_io *io, int64_t next)
     }
 }
 
+/* Nothing to fetch for is as good as a fetch, as long as leases can be renewed. */
+static void
+note_contact(struct wr_io *io)
+{
+    struct wr_reserve r = {0};
+
+    if (wr_lease_is_away(io->o->lease))
+        return;
+    wr_io_want(io, NULL, &r);
+    if (r.free == 0)
+        atomic_store(&io->o->page->contact_ms, wr_clock_ms());
+}
+
 static bool
 setup(struct wr_io *io)
 {
@@ -133,12 +146,12 @@ wr_io_run(const struct wr_io_options *o)
         int64_t now = wr_clock_ms(), next;
         bool done;
 
-        atomic_store(o->tick_ms, now);
+        atomic_store(&o->page->tick_ms, now);
         wr_io_look_for_queues(&io, now);
         wr_io_collect(&io);
         wr_io_take_marker(&io);
         done = serve(&io);
-        wr_lease_set_processed(o->lease, io.processed);
+        note_contact(&io);
         next = wr_io_check_runs(&io, wr_clock_ms());
         wr_io_send_progress(&io, wr_clock_ms());
         wr_io_check_end(&io);
@@ -154,7 +167,8 @@ wr_io_run(const struct wr_io_options *o)
             "%zu jobs could not be handed back: their leases will lapse and others "
             "run them",
             io.outstanding);
-    atomic_store(o->tick_ms, INT64_MAX / 2); /* the end may take longer than a tick */
+    atomic_store(&o->page->tick_ms,
+                 INT64_MAX / 2); /* the end may take longer than a tick */
     teardown(&io);
     return io.lapsed        ? WR_CHILD_LAPSE
            : io.replace     ? WR_CHILD_REPLACE

@@ -47,12 +47,11 @@ struct wr_io {
 
     enum wr_io_state state;
     bool hurry, orphaned, lapsed, replace, handed_back;
-    int64_t began_ms;    /* DRAIN or STOP */
-    int64_t deadline_ms; /* of DRAIN or STOP */
-    int64_t call;        /* number of the next reserve or exchange */
-    size_t outstanding;  /* claimed and not answered */
-    size_t doubt;        /* sum of the lines' */
-    int64_t processed;
+    int64_t began_ms;                   /* DRAIN or STOP */
+    int64_t deadline_ms;                /* of DRAIN or STOP */
+    int64_t call;                       /* number of the next reserve or exchange */
+    size_t outstanding;                 /* claimed and not answered */
+    size_t doubt;                       /* sum of the lines' */
     struct wr_run *alone, **alone_last; /* wait until nothing else runs */
     size_t alone_n;
     struct wr_run *alone_runs;

@@ -62,6 +62,17 @@ say_answered(const struct wr_run *run, enum wr_verdict kind, enum wr_answered wo
         wr_log_debug("job %s: %s %s", run->d.id, names[kind], run->d.error);
 }
 
+/* For `weir worker ls`. What was handed back is no run that ended. */
+static void
+count_answer(struct wr_io *io, const struct wr_run *run, enum wr_verdict kind)
+{
+    if (kind == WR_VERDICT_RELEASE)
+        return;
+    atomic_fetch_add_explicit(&io->w->shared->processed, 1, memory_order_relaxed);
+    if (kind != WR_VERDICT_ACK && strcmp(run->reason, "snoozed") != 0)
+        atomic_fetch_add_explicit(&io->w->shared->failed, 1, memory_order_relaxed);
+}
+
 /* Takes the first n of a list that were given, and frees them. */
 static void
 drop_answers(struct wr_io *io, struct wr_pending *p, enum wr_verdict kind, size_t n,
@@ -77,7 +88,7 @@ drop_answers(struct wr_io *io, struct wr_pending *p, enum wr_verdict kind, size_
         p->n--;
         say_answered(run, kind, words[i]);
         io->outstanding--;
-        io->processed++;
+        count_answer(io, run, kind);
         if (run->phase == WR_RUN_ABANDONED) { /* its thread still uses it */
             pthread_mutex_lock(&io->runner->mu);
             run->answered = true;
@@ -113,6 +124,7 @@ note_failure(struct wr_io *io, struct wr_line *l, enum weir_err rc,
         wr_log_warn("Redis answers again");
     io->failures = 0;
     if (rc == WEIR_OK) {
+        atomic_store(&io->o->page->contact_ms, now);
         l->failures = 0;
         return;
     }

@@ -34,7 +34,8 @@ wr_io_want(const struct wr_io *io, const struct wr_line *l, struct wr_reserve *r
     int64_t limit = wr_io_jobs_left(io);
 
     r->free = r->ahead = 0;
-    if (io->state != WR_IO_RUN || io->alone || io->alone_runs || limit <= 0)
+    if (io->state != WR_IO_RUN || io->alone || io->alone_runs || limit <= 0 ||
+        atomic_load(&io->w->shared->quiet) || wr_lease_is_away(io->o->lease))
         return;
     left = limit < WR_IO_CALL_MAX ? (size_t)limit : WR_IO_CALL_MAX;
     free = out < slots ? slots - out : 0;

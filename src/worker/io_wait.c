@@ -91,6 +91,7 @@ wr_io_take_marker(struct wr_io *io)
     }
     key = wr_reply_span(wr_reply_at(reply, 0));
     io->timed_out = wr_reply_kind(reply) == WR_REPLY_NIL;
+    atomic_store(&io->o->page->contact_ms, wr_clock_ms());
     for (struct wr_line *l = io->lines; l; l = l->next) {
         struct wr_span wake = wr_queue_wake_key(l->queue);
         bool mine = wake.len == key.len && memcmp(wake.ptr, key.ptr, key.len) == 0;

@@ -17,7 +17,6 @@
 #include "store/keys.h"
 #include "worker/worker_internal.h"
 
-#define BEAT_MS 5000
 #define WAITING_MAX_MS 2000 /* a job that waits longer for its slot is not renewed */
 #define IO_SLACK_MS 5000    /* a call of the I/O thread may take this long */
 #define OVERTIME_MS 5000    /* beyond timeout and kill time */
@@ -27,17 +26,14 @@ struct wr_lease_thread {
     struct wr_runner *runner;
     char me[100];
     _Atomic int64_t *io_tick_ms;
-    _Atomic int64_t processed;
     struct wr_server *server;
     struct wr_store *store;
-    struct wr_conn *hints; /* blocks on the hint key */
-    bool posted;
-    int64_t hint_again_ms;
+    struct wr_hints hints;
     int stop_fd;
     pthread_t thread;
-    int64_t started_ms, renew_at_ms, beat_at_ms;
-    size_t held_n; /* at the last renewal */
-    bool away;
+    int64_t renew_at_ms;
+    size_t held_n;     /* at the last renewal */
+    _Atomic bool away; /* written by this thread alone */
 };
 
 int64_t
@@ -173,6 +169,24 @@ renew_queue(struct wr_lease_thread *t, const struct held *held, size_t n)
     return rc == WEIR_OK;
 }
 
+/* Nothing is held, and the last renewal failed: does Redis answer here again? */
+static bool
+probe(struct wr_lease_thread *t)
+{
+    int64_t deadline = wr_clock_ms() + wr_lease_timeout_ms(t->worker->lease_ms);
+    struct wr_reply *reply = NULL;
+    struct wr_conn *conn;
+    bool well;
+
+    if (wr_server_take(t->server, deadline, &conn, NULL) != WEIR_OK)
+        return false;
+    well = wr_conn_do(conn, deadline, &reply, NULL, "PING", NULL) == WEIR_OK;
+    wr_reply_free(reply);
+    wr_server_give(t->server, conn);
+    t->away = !well;
+    return well;
+}
+
 static bool
 renew_all(struct wr_lease_thread *t)
 {
@@ -181,7 +195,8 @@ renew_all(struct wr_lease_thread *t)
     bool ok = held != NULL;
 
     t->held_n = n;
-
+    if (ok && n == 0 && t->away)
+        ok = probe(t);
     if (n > 0)
         qsort(held, n, sizeof(*held), by_queue);
     for (size_t first = 0, end; first < n && ok; first = end) {
@@ -223,99 +238,6 @@ fence_all(struct wr_lease_thread *t)
     return next;
 }
 
-static void
-beat(struct wr_lease_thread *t, bool leave)
-{
-    char pid[24], slots[24], busy[24], processed[24], started[24], host[64] = "";
-    struct wr_buf queues = {0};
-    size_t running = 0;
-
-    gethostname(host, sizeof(host) - 1);
-    pthread_mutex_lock(&t->runner->mu);
-    for (size_t i = 0; i < t->runner->n; i++) {
-        const struct wr_run *run = &t->runner->runs[i];
-
-        running += run->in_use && run->phase == WR_RUN_RUNNING ? 1 : 0;
-    }
-    pthread_mutex_unlock(&t->runner->mu);
-    for (char **q = t->worker->queues; q && *q; q++)
-        wr_buf_addf(&queues, "%s%s", queues.len ? "," : "", *q);
-    snprintf(pid, sizeof(pid), "%d", (int)getpid());
-    snprintf(slots, sizeof(slots), "%zu", t->runner->slots);
-    snprintf(busy, sizeof(busy), "%zu", running);
-    snprintf(processed, sizeof(processed), "%lld", (long long)t->processed);
-    snprintf(started, sizeof(started), "%lld", (long long)t->started_ms);
-    const char *fields[] = {"host",       host,
-                            "pid",        pid,
-                            "slots",      slots,
-                            "busy",       busy,
-                            "processed",  processed,
-                            "started_at", started,
-                            "queues",     queues.len ? queues.ptr : "*",
-                            NULL};
-
-    if (wr_store_beat(t->store, t->me, fields, leave, NULL) != WEIR_OK)
-        t->away = true; /* said by the renewal */
-    wr_buf_fini(&queues);
-}
-
-static void
-drop_hints(struct wr_lease_thread *t)
-{
-    wr_conn_close(t->hints);
-    t->hints = NULL;
-    t->posted = false;
-    t->hint_again_ms = wr_clock_ms() + 1000;
-}
-
-/* Blocks on the hint key in the background: a cancel is heard at once. */
-static void
-post_hint(struct wr_lease_thread *t)
-{
-    char key[WR_KEY_MAX];
-
-    if (t->posted || wr_clock_ms() < t->hint_again_ms || (t->away && t->held_n > 0))
-        return;
-    if (!t->hints &&
-        wr_server_open(t->server, "weir-hints",
-                       wr_clock_ms() + wr_lease_timeout_ms(t->worker->lease_ms),
-                       &t->hints, NULL) != WEIR_OK) {
-        drop_hints(t);
-        return;
-    }
-    wr_key_hint(key, wr_store_namespace(t->store), t->me);
-    struct wr_span argv[] = {wr_span_str("BLPOP"), wr_span_str(key), wr_span_str("5")};
-    t->posted = wr_conn_send(t->hints, argv, 3, wr_clock_ms() + 1000, NULL) == WEIR_OK;
-    t->hint_again_ms = wr_clock_ms() + 8000; /* the server's own clock may stand still */
-    if (!t->posted)
-        drop_hints(t);
-}
-
-/* True if a hint came. */
-static bool
-take_hint(struct wr_lease_thread *t)
-{
-    struct wr_reply *reply;
-    bool came;
-
-    if (!t->posted)
-        return false;
-    if (!wr_conn_has_reply(t->hints)) {
-        if (wr_clock_ms() > t->hint_again_ms)
-            drop_hints(t);
-        return false;
-    }
-    t->posted = false;
-    t->hint_again_ms = 0;
-    if (wr_conn_recv(t->hints, wr_clock_ms() + 500, &reply, NULL) != WEIR_OK) {
-        drop_hints(t);
-        return false;
-    }
-    came = wr_reply_kind(reply) == WR_REPLY_ARRAY;
-    wr_reply_free(reply);
-    return came;
-}
-
 static bool
 io_is_alive(const struct wr_lease_thread *t)
 {
@@ -330,7 +252,7 @@ lease_main(void *arg)
     bool hinted = false;
 
     for (;;) {
-        int64_t now = wr_clock_ms(), next;
+        int64_t now, next;
         struct pollfd p[2];
 
         if (!io_is_alive(t)) {
@@ -338,26 +260,22 @@ lease_main(void *arg)
                 "the I/O thread is stuck: this child ends, its jobs go to others");
             _exit(WR_CHILD_REPLACE);
         }
-        if (hinted || now >= t->renew_at_ms)
+        /* Before the renewal too: it may take long, and we may have been frozen. */
+        (void)fence_all(t);
+        if (hinted || wr_clock_ms() >= t->renew_at_ms)
             t->renew_at_ms = wr_clock_ms() + (renew_all(t) ? period : period / 4 + 1);
-        /* While Redis is away nothing may take the time that fencing needs. */
-        if (now >= t->beat_at_ms && (!t->away || t->held_n == 0)) {
-            beat(t, false);
-            t->beat_at_ms = wr_clock_ms() + BEAT_MS;
-        }
         next = fence_all(t);
         next = t->renew_at_ms < next ? t->renew_at_ms : next;
+        /* While Redis is away nothing may take the time that fencing needs. */
         if (!t->away || t->held_n == 0)
-            next = t->beat_at_ms < next ? t->beat_at_ms : next;
-        post_hint(t);
+            wr_hints_post(&t->hints);
         p[0] = (struct pollfd){.fd = t->stop_fd, .events = POLLIN};
-        p[1] = (struct pollfd){.fd = t->posted ? wr_conn_fd(t->hints) : -1,
-                               .events = POLLIN};
+        p[1] = (struct pollfd){.fd = wr_hints_fd(&t->hints), .events = POLLIN};
         now = wr_clock_ms();
         poll(p, 2, next > now ? (int)(next - now) : 0);
         if (p[0].revents)
             return NULL;
-        hinted = take_hint(t);
+        hinted = wr_hints_take(&t->hints);
     }
 }
 
@@ -376,10 +294,12 @@ wr_lease_start(const struct weir_worker *w, struct wr_runner *runner, const char
     t->worker = w;
     t->runner = runner;
     t->io_tick_ms = io_tick_ms;
-    t->started_ms = wr_clock_wall_ms();
     snprintf(t->me, sizeof(t->me), "%s", worker);
     t->stop_fd = eventfd(0, EFD_CLOEXEC);
     rc = wr_worker_connect(w, "weir-lease", 1, timeout, &t->server, &t->store, err);
+    if (rc == WEIR_OK)
+        wr_hints_init(&t->hints, t->server, wr_store_namespace(t->store), worker,
+                      timeout);
     if (rc == WEIR_OK && pthread_create(&t->thread, NULL, lease_main, t) != 0)
         rc = wr_fail(err, WEIR_E_NO_MEMORY, errno, "lease thread");
     if (rc != WEIR_OK) {
@@ -401,17 +321,15 @@ wr_lease_stop(struct wr_lease_thread *t)
     if (eventfd_write(t->stop_fd, 1) != 0)
         return;
     pthread_join(t->thread, NULL);
-    if (!t->away)
-        beat(t, true);
-    wr_conn_close(t->hints);
+    wr_hints_close(&t->hints);
     wr_store_free(t->store);
     wr_server_free(t->server);
     close(t->stop_fd);
     free(t);
 }
 
-void
-wr_lease_set_processed(struct wr_lease_thread *t, int64_t processed)
+bool
+wr_lease_is_away(const struct wr_lease_thread *t)
 {
-    t->processed = processed;
+    return atomic_load(&t->away);
 }

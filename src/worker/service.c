@@ -1,6 +1,6 @@
 /*
- * The service child: no handlers. It runs the scheduler, and takes back at once what a
- * sibling held that the supervisor saw die.
+ * The service child: no handlers. It runs the scheduler, takes back at once what a
+ * sibling held that the supervisor saw die, and beats for the whole worker.
  */
 #include <errno.h>
 #include <poll.h>
@@ -30,6 +30,7 @@ struct service {
     size_t pages_n;
     struct wr_server *server;
     struct wr_store *store;
+    struct wr_beats *beats;
 };
 
 /* What the page says of one queue. It was written by a process that died: nothing in it
@@ -186,23 +187,64 @@ start_scheduler(struct service *s, struct scheduler *out, pthread_t *thread,
     return pthread_create(thread, NULL, scheduler_main, out) == 0;
 }
 
+/* False: the supervisor is gone. */
+static bool
+hear_supervisor(struct service *s, int fd, int signals, bool *beat)
+{
+    unsigned char byte;
+
+    if (read(fd, &byte, 1) != 1)
+        return false;
+    if (byte == WR_BYTE_BEAT)
+        *beat = true;
+    else
+        reclaim_until_done(s, byte, fd, signals);
+    return true;
+}
+
+/* The supervisor sleeps on signals alone; this one says nothing but: look. */
+static bool
+ask_to_stop(const struct service *s, int fd)
+{
+    static const unsigned char stop = WR_BYTE_STOP;
+    pid_t supervisor = (pid_t)atomic_load(&s->w->stop_pid);
+
+    if (write(fd, &stop, 1) != 1)
+        return false;
+    if (getppid() == supervisor)
+        kill(supervisor, SIGCHLD);
+    return true;
+}
+
+static int
+wait_ms(int64_t until)
+{
+    int64_t left = until - wr_clock_ms();
+
+    return left <= 0 ? 0 : left < 60000 ? (int)left : 60000;
+}
+
 static void
 serve(struct service *s, int fd, int signals)
 {
-    for (;;) {
-        struct pollfd p[2] = {{.fd = fd, .events = POLLIN},
-                              {.fd = signals, .events = POLLIN}};
-        unsigned char number;
+    bool beat = true, stopping = false;
 
-        if (poll(p, 2, -1) < 0 && errno != EINTR)
+    for (;;) {
+        int64_t next;
+        struct pollfd p[3];
+
+        if (wr_beats_step(s->beats, beat, &next) && !stopping)
+            stopping = ask_to_stop(s, fd);
+        beat = false;
+        p[0] = (struct pollfd){.fd = fd, .events = POLLIN};
+        p[1] = (struct pollfd){.fd = signals, .events = POLLIN};
+        p[2] = (struct pollfd){.fd = wr_beats_fd(s->beats), .events = POLLIN};
+        if (poll(p, 3, wait_ms(next)) < 0 && errno != EINTR)
             return;
-        if (p[0].revents) {
-            if (read(fd, &number, 1) != 1)
-                return; /* the supervisor is gone */
-            reclaim_until_done(s, number, fd, signals);
-        } else if (p[1].revents) {
+        if (p[0].revents && !hear_supervisor(s, fd, signals, &beat))
             return;
-        }
+        if (p[1].revents)
+            return;
     }
 }
 
@@ -224,13 +266,15 @@ wr_service_main(const struct weir_worker *w, struct wr_slots **pages, size_t pag
     sigaddset(&mask, SIGTERM);
     sigprocmask(SIG_BLOCK, &mask, NULL);
     if (wr_worker_connect(w, "weir-service", 4, COMMAND_TIMEOUT_MS, &s.server, &s.store,
-                          &err) != WEIR_OK) {
+                          &err) != WEIR_OK ||
+        wr_beats_new(w, pages, pages_n, &s.beats, &err) != WEIR_OK) {
         wr_log_error("%s", err.text);
         _exit(WR_CHILD_STARTUP);
     }
     if (!w->no_scheduler)
         scheduling = start_scheduler(&s, &scheduler, &thread, &err);
     serve(&s, fd, signalfd(-1, &mask, SFD_CLOEXEC));
+    wr_beats_leave(s.beats);
     if (scheduling && eventfd_write(scheduler.stop_fd, 1) == 0)
         pthread_join(thread, NULL);
     _exit(WR_CHILD_DONE);

@@ -38,7 +38,11 @@ struct wr_slot {
 };
 
 struct wr_slots {
-    char worker[100];  /* the child's worker id */
+    char
+        worker[100]; /* the child's worker id; the supervisor writes it before the fork */
+    _Atomic int pid; /* of the child that uses it; 0: none. The supervisor's */
+    _Atomic int64_t tick_ms;    /* monotonic: its I/O thread is alive */
+    _Atomic int64_t contact_ms; /* monotonic: it fetched from Redis, or had no need to */
     size_t n;          /* entries: one per job that the child can hold; not to be trusted
                           when the child is dead: the supervisor sets it again */
     _Atomic int ended; /* 1 + its exit status, said just before it ends in order; 0: it

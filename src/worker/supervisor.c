@@ -24,6 +24,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/id.h"
 #include "base/log.h"
 #include "worker/worker_internal.h"
 
@@ -51,7 +52,8 @@ struct supervisor {
     pid_t service;
     int service_fd;
     int64_t service_at_ms;
-    bool stopping;
+    bool stopping, told_to_stop;
+    unsigned starts; /* of worker children: each has a name of its own */
     int64_t kill_at_ms;
     enum wr_child_exit worst;
     struct weir_error startup; /* what a child's startup hook said */
@@ -87,7 +89,10 @@ start_child(struct supervisor *s, struct place *p)
     p->page = page;
     p->pages[page]->n = wr_page_size(s->w);
     wr_slots_clear(p->pages[page]);
+    snprintf(p->pages[page]->worker, sizeof(p->pages[page]->worker), "%s/%u", s->w->id,
+             ++s->starts);
     p->started_ms = wr_clock_ms();
+    p->pages[page]->contact_ms = p->started_ms;
     p->pid = fork();
     if (p->pid == 0) {
         close(line[1]);
@@ -104,6 +109,7 @@ start_child(struct supervisor *s, struct place *p)
         return;
     }
     p->lifeline = line[1];
+    atomic_store(&p->pages[page]->pid, (int)p->pid);
 }
 
 static void
@@ -223,6 +229,7 @@ child_ended(struct supervisor *s, struct place *p, int status)
         wr_log_error("worker child %d ended in the middle: did a handler call exit()?",
                      (int)p->pid);
     page->n = wr_page_size(s->w);
+    atomic_store(&page->pid, 0);
     close(p->lifeline);
     p->lifeline = -1;
     p->pid = 0;
@@ -270,14 +277,23 @@ reap(struct supervisor *s)
 }
 
 static void
-read_taken_back(struct supervisor *s)
+hear_service(struct supervisor *s)
 {
-    unsigned char number;
+    unsigned char byte;
 
-    while (s->service_fd >= 0 && recv(s->service_fd, &number, 1, MSG_DONTWAIT) == 1) {
-        if (number < 2 * s->w->processes)
-            s->places[number / 2].taken_back[number % 2] = true;
+    while (s->service_fd >= 0 && recv(s->service_fd, &byte, 1, MSG_DONTWAIT) == 1) {
+        if (byte < 2 * s->w->processes)
+            s->places[byte / 2].taken_back[byte % 2] = true;
+        else if (byte == WR_BYTE_STOP)
+            s->told_to_stop = true;
     }
+}
+
+static void
+tell_service(const struct supervisor *s, unsigned char byte)
+{
+    if (s->service_fd >= 0)
+        (void)!send(s->service_fd, &byte, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 /* ---- stopping ---- */
@@ -303,6 +319,8 @@ begin_stop(struct supervisor *s)
     else if (s->kill_at_ms > now + LATE_MS)
         s->kill_at_ms = now + LATE_MS;
     s->stopping = true;
+    atomic_store(&s->w->shared->stopping, true);
+    tell_service(s, WR_BYTE_BEAT);
     tell_children(s, SIGTERM);
 }
 
@@ -323,7 +341,8 @@ end_service(struct supervisor *s)
 
     if (s->service <= 0)
         return;
-    kill(s->service, SIGTERM);
+    /* With Redis away it would only wait for it. */
+    kill(s->service, s->worst == WR_CHILD_LAPSE ? SIGKILL : SIGTERM);
     while (waitpid(s->service, NULL, WNOHANG) == 0) {
         if (wr_clock_ms() > deadline)
             kill(s->service, SIGKILL);
@@ -340,7 +359,11 @@ step(struct supervisor *s)
 {
     int64_t now = wr_clock_ms(), next = now + 1000;
 
-    read_taken_back(s);
+    hear_service(s);
+    if (s->told_to_stop && !s->stopping) {
+        wr_log_warn("told to stop");
+        begin_stop(s);
+    }
     for (size_t i = 0; i < s->w->processes; i++) {
         struct place *p = &s->places[i];
 
@@ -387,20 +410,20 @@ wait_for_event(struct supervisor *s, int64_t next)
 }
 
 /* max_jobs is the worker's, whatever its number of children and however often they are
- * replaced. */
+ * replaced; so are its name and its counters. */
 static bool
-share_limit(struct weir_worker *w)
+share(struct weir_worker *w)
 {
-    void *at;
+    void *at = mmap(NULL, sizeof(*w->shared), PROT_READ | PROT_WRITE,
+                    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
-    if (w->max_jobs == 0)
-        return true;
-    at = mmap(NULL, sizeof(*w->jobs_left), PROT_READ | PROT_WRITE,
-              MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (at == MAP_FAILED)
         return false;
-    w->jobs_left = at;
-    atomic_store(w->jobs_left, (int64_t)w->max_jobs);
+    wr_id_make_worker(w->id);
+    w->shared = at;
+    w->shared->started_ms = wr_clock_wall_ms();
+    w->jobs_left = w->max_jobs > 0 ? &w->shared->jobs_left : NULL;
+    w->shared->jobs_left = (int64_t)w->max_jobs;
     return true;
 }
 
@@ -411,7 +434,7 @@ make_places(struct supervisor *s, struct weir_error *err)
 
     s->places = calloc(n, sizeof(*s->places));
     s->pages = calloc(2 * n, sizeof(*s->pages));
-    if (!s->places || !s->pages || !share_limit(s->w))
+    if (!s->places || !s->pages || !share(s->w))
         return wr_fail(err, WEIR_E_NO_MEMORY, 0, "supervisor");
     for (size_t i = 0; i < 2 * n; i++) {
         struct place *p = &s->places[i / 2];
@@ -435,8 +458,9 @@ free_places(struct supervisor *s)
     }
     free(s->pages);
     free(s->places);
-    if (s->w->jobs_left)
-        munmap(s->w->jobs_left, sizeof(*s->w->jobs_left));
+    if (s->w->shared)
+        munmap(s->w->shared, sizeof(*s->w->shared));
+    s->w->shared = NULL;
     s->w->jobs_left = NULL;
 }
 

@@ -34,7 +34,17 @@ enum wr_child_exit {
     WR_CHILD_LAPSE = 5,   /* told to, but jobs could not be handed back */
 };
 
-/* Never written after weir_worker_new() and the registrations, but for its atomics. */
+/* What the processes of a running worker share. */
+struct wr_shared {
+    int64_t started_ms;        /* since 1970; never changes */
+    _Atomic int64_t jobs_left; /* max_jobs: what may still be claimed */
+    _Atomic int64_t processed, failed;
+    _Atomic bool quiet;    /* claim nothing; the service child's */
+    _Atomic bool stopping; /* the supervisor's */
+};
+
+/* Never written after weir_worker_new() and the registrations, but for its atomics, and
+ * by the supervisor before its first fork. */
 struct weir_worker {
     char *url, *ns, *password, *pidfile;
     char **queues; /* NULL: every registered queue */
@@ -48,8 +58,9 @@ struct weir_worker {
     bool has_exec;
     _Atomic int stop_pid; /* the supervisor while it runs; 0: not */
     _Atomic bool stop_asked;
-    _Atomic int64_t
-        *jobs_left; /* shared by its processes while it runs; NULL: no limit */
+    char id[100]; /* while it runs: its own; a child's is this, a slash and a number */
+    struct wr_shared *shared;   /* while it runs */
+    _Atomic int64_t *jobs_left; /* there; NULL: no limit */
 };
 
 /* Entries of a child's page: its slots and what it may claim ahead. */
@@ -178,14 +189,45 @@ wr_lease_start(const struct weir_worker *w, struct wr_runner *runner, const char
                _Atomic int64_t *io_tick_ms, struct wr_lease_thread **out,
                struct weir_error *err) WEIR_MUST_CHECK;
 void wr_lease_stop(struct wr_lease_thread *t); /* NULL is allowed */
-/* What the beat tells. */
-void wr_lease_set_processed(struct wr_lease_thread *t, int64_t processed);
+/* Leases cannot be renewed now: nothing may be claimed. */
+bool wr_lease_is_away(const struct wr_lease_thread *t);
 
 /* How long one command may take here: long enough for a busy server, short enough to
  * leave time to fence. */
 int64_t wr_lease_timeout_ms(int64_t lease_ms);
 /* How long before its end a lease counts as lost here. */
 int64_t wr_lease_margin_ms(int64_t lease_ms);
+
+/* ---- hints.c: a connection that blocks on a hint key, so that news come at once ---- */
+
+struct wr_hints {
+    struct wr_server *server; /* borrowed */
+    char key[256];
+    int64_t timeout_ms; /* of connecting */
+    struct wr_conn *conn;
+    bool posted;
+    int64_t again_ms;
+};
+
+void wr_hints_init(struct wr_hints *h, struct wr_server *server, const char *ns,
+                   const char *worker, int64_t timeout_ms);
+void wr_hints_post(struct wr_hints *h); /* unless it waits already, or failed just now */
+int wr_hints_fd(const struct wr_hints *h); /* to poll; -1: nothing to wait for */
+bool wr_hints_take(struct wr_hints *h);    /* true: one has come */
+void wr_hints_close(struct wr_hints *h);
+
+/* ---- beat.c: what the service child tells of the whole worker, and hears ---- */
+
+struct wr_beats;
+
+enum weir_err
+wr_beats_new(const struct weir_worker *w, struct wr_slots **pages, size_t pages_n,
+             struct wr_beats **out, struct weir_error *err) WEIR_MUST_CHECK;
+/* Beats if it is time, or at once if `now`. True: the worker is told to stop. *next_ms:
+ * when to call again. */
+bool wr_beats_step(struct wr_beats *b, bool now, int64_t *next_ms);
+int wr_beats_fd(const struct wr_beats *b); /* readable: call step; -1: none */
+void wr_beats_leave(struct wr_beats *b); /* the worker ends; frees it. NULL is allowed */
 
 /* ---- io.c and its parts: io.h ---- */
 
@@ -197,7 +239,6 @@ struct wr_io_options {
     void *context;   /* of the startup hook */
     int lifeline_fd; /* EOF: the supervisor is gone */
     int signal_fd;   /* SIGTERM */
-    _Atomic int64_t *tick_ms;
 };
 /* Until told to stop or nothing is left to do. */
 enum wr_child_exit wr_io_run(const struct wr_io_options *options);
@@ -206,7 +247,10 @@ enum wr_child_exit wr_io_run(const struct wr_io_options *options);
 
 _Noreturn void
 wr_child_main(const struct weir_worker *w, struct wr_slots *page, int lifeline_fd);
-/* fd: one byte a dead child, the number of its page; answered by the same byte. */
+/* fd: one byte a dead child, the number of its page; answered by the same byte. And these
+ * two, which are no page's number. */
+#define WR_BYTE_BEAT 0xfe /* to the service child: say how things are, now */
+#define WR_BYTE_STOP 0xff /* to the supervisor: somebody told this worker to stop */
 _Noreturn void wr_service_main(const struct weir_worker *w, struct wr_slots **pages,
                                size_t pages_n, int fd);
 enum weir_err wr_supervise(struct weir_worker *w, struct weir_error *err);

@@ -1,0 +1,137 @@
+#!/usr/bin/env bats
+# weir worker ls, show, quiet, resume, stop: from heartbeats and orders in Redis.
+
+load server
+
+setup_file() { start_server main; }
+teardown_file() { stop_server main; }
+setup() { use_server main; }
+
+teardown() {
+    for pid in ${daemons:-}; do kill -9 "$pid" 2>/dev/null || true; done
+}
+
+# start_work ARGUMENTS...: the pid is $daemon
+start_work() {
+    "$WEIR" work "$@" 3>&- 2>>"$BATS_TEST_TMPDIR/said" &
+    daemon=$!
+    daemons="${daemons:-} $daemon"
+}
+
+workers() {
+    "$WEIR" worker ls --json | jq -s "$1"
+}
+
+workers_are() {
+    [ "$(workers 'map(.state) | sort | join(" ")')" = "\"$1\"" ]
+}
+
+state_is() {
+    [ "$("$WEIR" job show "$1" --json | jq -r .state)" = "$2" ]
+}
+
+@test "show tells what a worker is and what it runs" {
+    start_work -q w -c 2 --processes 2 -- sh -c "until [ -e $BATS_TEST_TMPDIR/go ]; do sleep 0.05; done"
+    "$WEIR" enqueue t -q w --id slow
+    until_true state_is slow processing
+    id=$("$WEIR" worker ls -o id)
+    until_true sh -c '"$0" worker show "$1" --json | jq -e ".running[0].id == \"slow\"" >/dev/null' "$WEIR" "$id"
+    exits 0 "$WEIR" worker show "$id" --json
+    [ "$(value "$output" '[.slots,.busy,.children,.queues,.mode,.protocol,.pid]')" = "[4,1,2,\"w\",\"running\",2,$daemon]" ]
+    [ "$(value "$output" '.rss_bytes > 1000000 and .contact_ms >= 0 and (.boot | length) == 16')" = true ]
+    # The worker of a job, as job show names it, is a child of it.
+    exits 0 "$WEIR" worker show "$("$WEIR" job show slow --json | jq -r .worker)"
+    says slow
+    says 'queue w'
+    exits 1 "$WEIR" worker show nobody
+    says E_NO_WORKER
+    touch "$BATS_TEST_TMPDIR/go"
+}
+
+@test "a quiet worker claims nothing, lets run, and claims again after resume" {
+    start_work -q w -c 2 -- sh -c "until [ -e $BATS_TEST_TMPDIR/go ]; do sleep 0.05; done"
+    "$WEIR" enqueue t -q w --id runs
+    until_true state_is runs processing
+    id=$("$WEIR" worker ls -o id)
+    exits 0 "$WEIR" worker quiet "$id" --json
+    [ "$(value "$output" .result)" = quiet ]
+    until_true workers_are quiet
+    "$WEIR" enqueue t -q w --id waits
+    touch "$BATS_TEST_TMPDIR/go"
+    until_true state_is runs done
+    sleep 0.3 # a moment in which it could do wrong
+    state_is waits ready
+    # Also a child that takes the place of another is quiet.
+    kill -9 "$(pgrep -P "$daemon" -x weir-child)"
+    until_true sh -c 'pgrep -P "$0" -x weir-child >/dev/null' "$daemon"
+    sleep 0.3
+    state_is waits ready
+    exits 0 "$WEIR" worker resume --all
+    until_true state_is waits done
+    until_true workers_are up
+    [ "$(workers '.[0] | has("order")')" = false ]
+}
+
+@test "stop is as SIGTERM: the running job ends first" {
+    start_work -q w -- sh -c "until [ -e $BATS_TEST_TMPDIR/go ]; do sleep 0.05; done"
+    "$WEIR" enqueue t -q w --id slow
+    until_true state_is slow processing
+    id=$("$WEIR" worker ls -o id)
+    exits 0 "$WEIR" worker stop "$id"
+    until_true workers_are draining
+    exits 0 "$WEIR" worker resume "$id"
+    says stops
+    touch "$BATS_TEST_TMPDIR/go"
+    wait "$daemon"
+    state_is slow done
+    [ "$(workers length)" = 0 ]
+    exits 1 "$WEIR" worker stop "$id"
+    says E_NO_WORKER
+}
+
+@test "to stop all asks, and --host chooses" {
+    start_work -q a -- true
+    start_work -q b -- true
+    until_true workers_are 'up up'
+    exits 64 "$WEIR" worker stop
+    exits 64 "$WEIR" worker stop --all x
+    exits 64 "$WEIR" worker stop --all
+    says --yes
+    exits 0 "$WEIR" worker stop --all --dry-run
+    exits 0 "$WEIR" worker quiet --host nowhere
+    says "No workers"
+    workers_are 'up up'
+    exits 0 "$WEIR" worker quiet --host "$(hostname)"
+    until_true workers_are 'quiet quiet'
+    exits 0 "$WEIR" worker stop --all --yes
+    for pid in $daemons; do wait "$pid"; done
+}
+
+@test "an order waits in Redis for a worker that is cut off" {
+    start_work -q w -- true
+    until_true workers_are up
+    id=$("$WEIR" worker ls -o id)
+    service=$(pgrep -P "$daemon" -x weir-service)
+    kill -STOP "$service"
+    exits 0 "$WEIR" worker quiet "$id"
+    # The row is gone, the hint too, as after a long silence.
+    redis DEL "$WEIR_NAMESPACE:workers" "$WEIR_NAMESPACE:worker:$id:hint"
+    exits 0 "$WEIR" worker quiet "$id"
+    redis DEL "$WEIR_NAMESPACE:worker:$id:hint"
+    kill -CONT "$service"
+    until_true workers_are quiet
+}
+
+@test "two workers of one host name and pid are two (L10)" {
+    [ "$(id -u)" = 0 ] && unshare -fpu true || skip "needs namespaces"
+    for i in 1 2; do
+        unshare -fpu --mount-proc sh -c 'hostname box && exec "$0" work -q w -- true' "$WEIR" \
+            3>&- 2>/dev/null &
+        daemons="${daemons:-} $!"
+    done
+    until_true workers_are 'up up'
+    [ "$(workers 'map([.host, .pid]) | unique | length')" = 1 ]
+    "$WEIR" worker stop --all --yes
+    for pid in $daemons; do wait "$pid"; done
+    [ "$(workers length)" = 0 ]
+}
