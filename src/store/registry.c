@@ -8,7 +8,7 @@
 #include "store/scripts.gen.h"
 
 #define WR_QUEUE_NAME_MAX 128
-#define WORKER_OLD_MS 60000   /* the roster forgets workers silent for so long */
+#define WORKER_OLD_MS 60000 /* the roster forgets workers silent for so long */
 
 /* Copies an element if it is a queue's name. */
 static bool

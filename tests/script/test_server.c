@@ -364,7 +364,9 @@ a_full_server_refuses_new_jobs_and_can_be_drained_F17(void **state)
     assert_int_equal(wr_store_enqueue(rig.store, rig.queue, &rig.channel, &item, 1, &out,
                                       NULL, &rig.err),
                      WEIR_E_FULL);
-    assert_int_equal(wr_store_beat(rig.store, &(struct wr_beat){.worker = "w"}, NULL, &rig.err), WEIR_OK);
+    assert_int_equal(
+        wr_store_beat(rig.store, &(struct wr_beat){.worker = "w"}, NULL, &rig.err),
+        WEIR_OK);
     redis_do(rig.redis, "CONFIG SET maxmemory 0");
     assert_string_equal(rig_where("new"), "");
     rig_assert_sums();
