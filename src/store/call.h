@@ -20,8 +20,8 @@
 #include "store/keys.h"
 #include "store/store.h"
 
-#define WR_ORDER_KEEP_MS 3600000 /* an order waits so long for a worker that is silent \
-                                  */
+/* An order waits so long for a worker that is silent. */
+#define WR_ORDER_KEEP_MS 3600000
 
 struct wr_call {
     struct wr_store *store;
