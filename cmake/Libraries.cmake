@@ -1,10 +1,10 @@
 # What is built from the layers, and what is installed.
 #
 #   libweir         producers and operators: hiredis, libcrypto
-#   libweir-worker  running handlers: adds libuv
-#   weir            the tool and the daemons: adds jansson
+#   libweir-worker  running handlers: adds libuv, jansson
+#   weir            the tool and the daemons
 set(client_layers base model net redis store audit client)
-set(worker_layers loop sched worker)
+set(worker_layers loop json sched worker)
 set(tool_layers embed cli bin)
 
 function(weir_objects out)
@@ -42,7 +42,7 @@ target_link_libraries(weir PRIVATE PkgConfig::HIREDIS PkgConfig::CRYPTO Threads:
 weir_objects(worker_objects ${client_layers} ${worker_layers})
 weir_library(weir-worker ${worker_objects})
 target_link_libraries(weir-worker PRIVATE PkgConfig::HIREDIS PkgConfig::CRYPTO PkgConfig::UV
-  Threads::Threads ${CMAKE_DL_LIBS})
+  PkgConfig::JANSSON Threads::Threads ${CMAKE_DL_LIBS})
 
 if(TARGET weir_bin)
   weir_objects(tool_objects ${client_layers} ${worker_layers} ${tool_layers})

@@ -3,13 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base64.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "cli/args.h"
-#include "cli/base64.h"
-#include "cli/json.h"
 #include "model/retry.h"
+#include "json/json.h"
 
 #define KEEP_DEFAULT_MS 86400000
 
@@ -143,7 +143,7 @@ cli_job_fini(struct cli_job *j)
     free(j->meta);
     free(j->unique);
     free(j->payload);
-    cli_json_free(j->line);
+    wr_json_free(j->line);
     *j = (struct cli_job){0};
 }
 
@@ -159,14 +159,14 @@ struct reading {
 };
 
 static enum weir_err
-take_meta(const char *key, const struct cli_json_value *v, void *context,
+take_meta(const char *key, const struct wr_json_value *v, void *context,
           struct weir_error *err)
 {
     struct reading *r = context;
     struct cli_list *lists = &r->out->lists;
     struct wr_buf text = {0};
 
-    if ((v->kind != CLI_JSON_STRING && v->kind != CLI_JSON_NUMBER) ||
+    if ((v->kind != WR_JSON_STRING && v->kind != WR_JSON_NUMBER) ||
         memchr(v->text, '\0', v->len))
         return wr_fail(err, WEIR_E_DATA, 0, "meta: \"%.40s\" is no text", key);
     if (strchr(key, '=') || *key == '\0')
@@ -180,12 +180,13 @@ take_meta(const char *key, const struct cli_json_value *v, void *context,
 }
 
 static enum weir_err
-take_payload(struct reading *r, const char *key, const struct cli_json_value *v,
+take_payload(struct reading *r, const char *key, const struct wr_json_value *v,
              struct weir_error *err)
 {
     bool base64 = strcmp(key, "payload_base64") == 0;
+    struct wr_buf bytes = {0};
 
-    if (v->kind != CLI_JSON_STRING)
+    if (v->kind != WR_JSON_STRING)
         return wr_fail(err, WEIR_E_DATA, 0, "%s: not a string", key);
     if (r->has_payload)
         return wr_fail(err, WEIR_E_DATA, 0,
@@ -193,10 +194,16 @@ take_payload(struct reading *r, const char *key, const struct cli_json_value *v,
     r->has_payload = true;
     r->payload = v->text;
     r->payload_len = v->len;
-    if (base64 && !cli_base64_read(v->text, v->len, &r->out->payload, &r->payload_len))
+    if (!base64)
+        return WEIR_OK;
+    if (!wr_base64_read(&bytes, (struct wr_span){v->text, v->len})) {
+        wr_buf_fini(&bytes);
         return wr_fail(err, WEIR_E_DATA, 0, "payload_base64: not base64");
-    if (base64)
-        r->payload = r->out->payload;
+    }
+    if (bytes.failed)
+        cli_out_of_memory();
+    r->payload = r->out->payload = bytes.ptr; /* theirs now */
+    r->payload_len = bytes.len;
     return WEIR_OK;
 }
 
@@ -217,7 +224,7 @@ find_member(const char *key)
 }
 
 static enum weir_err
-take_option(struct reading *r, const char *key, const struct cli_json_value *v,
+take_option(struct reading *r, const char *key, const struct wr_json_value *v,
             struct weir_error *err)
 {
     const struct cli_opt *o = find_member(key);
@@ -226,20 +233,19 @@ take_option(struct reading *r, const char *key, const struct cli_json_value *v,
     if (!o)
         return wr_fail(err, WEIR_E_DATA, 0, "no member \"%.40s\" is known", key);
     if (o->type == CLI_FLAG) {
-        if (v->kind != CLI_JSON_BOOL)
+        if (v->kind != WR_JSON_BOOL)
             return wr_fail(err, WEIR_E_DATA, 0, "%s: neither true nor false", key);
         r->spec.replace = v->yes;
         return WEIR_OK;
     }
-    if (v->kind == CLI_JSON_NULL)
+    if (v->kind == WR_JSON_NULL)
         return WEIR_OK; /* as if it were not there */
-    if ((v->kind != CLI_JSON_STRING && v->kind != CLI_JSON_NUMBER) ||
-        (v->kind == CLI_JSON_NUMBER && o->type == CLI_TEXT &&
-         strcmp(key, "expires") != 0))
+    if ((v->kind != WR_JSON_STRING && v->kind != WR_JSON_NUMBER) ||
+        (v->kind == WR_JSON_NUMBER && o->type == CLI_TEXT && strcmp(key, "expires") != 0))
         return wr_fail(err, WEIR_E_DATA, 0, "%s: a value of the wrong kind", key);
     if (memchr(v->text, '\0', v->len))
         return wr_fail(err, WEIR_E_DATA, 0, "%s: holds a NUL character", key);
-    if (v->kind == CLI_JSON_NUMBER && o->type == CLI_TEXT) { /* lives on the stack */
+    if (v->kind == WR_JSON_NUMBER && o->type == CLI_TEXT) { /* lives on the stack */
         r->out->unique = cli_strdup(v->text);
         r->spec.expires = r->out->unique;
         return WEIR_OK;
@@ -249,7 +255,7 @@ take_option(struct reading *r, const char *key, const struct cli_json_value *v,
 }
 
 static enum weir_err
-take_member(const char *key, const struct cli_json_value *v, void *context,
+take_member(const char *key, const struct wr_json_value *v, void *context,
             struct weir_error *err)
 {
     struct reading *r = context;
@@ -257,7 +263,7 @@ take_member(const char *key, const struct cli_json_value *v, void *context,
     if (strcmp(key, "payload") == 0 || strcmp(key, "payload_base64") == 0)
         return take_payload(r, key, v, err);
     if (strcmp(key, "type") == 0) {
-        if (v->kind != CLI_JSON_STRING ||
+        if (v->kind != WR_JSON_STRING ||
             !wr_text_is_type((struct wr_span){v->text, v->len}))
             return wr_fail(err, WEIR_E_DATA, 0,
                            "type: 1 to 128 bytes, no control characters");
@@ -265,9 +271,9 @@ take_member(const char *key, const struct cli_json_value *v, void *context,
         return WEIR_OK;
     }
     if (strcmp(key, "meta") == 0) {
-        if (v->kind != CLI_JSON_OBJECT)
+        if (v->kind != WR_JSON_OBJECT)
             return wr_fail(err, WEIR_E_DATA, 0, "meta: not an object");
-        return cli_json_each(v->object, take_meta, r, err);
+        return wr_json_each(v->tree, take_meta, r, err);
     }
     return take_option(r, key, v, err);
 }
@@ -278,10 +284,10 @@ cli_job_read(const char *line, size_t len, const struct cli_job_spec *base,
 {
     struct reading r = {.spec = *base, .out = out};
     char *scratch;
-    enum weir_err rc = cli_json_read(line, len, &out->line, err);
+    enum weir_err rc = wr_json_read(line, len, &out->line, err);
 
     if (rc == WEIR_OK)
-        rc = cli_json_each(out->line, take_member, &r, err);
+        rc = wr_json_each(out->line, take_member, &r, err);
     if (rc == WEIR_OK && !r.type)
         rc = wr_fail(err, WEIR_E_DATA, 0, "type: missing");
     if (rc != WEIR_OK)

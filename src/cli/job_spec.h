@@ -44,7 +44,7 @@ struct cli_job {
     char **meta_texts;
     size_t meta_n;
     void *payload;         /* owned */
-    struct cli_json *line; /* owned: what texts of a line lie in; or NULL */
+    struct wr_json *line;  /* owned: what texts of a line lie in; or NULL */
     struct cli_list lists; /* owned array: the meta of a line */
 };
 
