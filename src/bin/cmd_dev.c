@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "bin/commands.h"
+#include "bin/handlers.h"
 #include "cli/config.h"
 #include "embed/embed.h"
 
@@ -84,8 +85,7 @@ start_worker(struct cli *cli, const struct work_opts *o, const char *url,
              struct weir_error *err)
 {
     struct weir_worker *worker = NULL;
-    bool handlers = o->exec.n > 0 || o->plugins.n > 0 ||
-                    (cli->command && cli->command[0]);
+    bool handlers = bin_has_handlers(cli, o);
     pid_t pid;
 
     if (handlers && bin_worker_new(cli, o, url, &worker, err) != WEIR_OK)
@@ -168,9 +168,9 @@ dev(struct cli *cli, const void *opts, char *const *args, struct weir_error *err
              "server     %s\nworker     %s\nenqueue    weir enqueue TYPE PAYLOAD\n"
              "stop with Ctrl-C",
              embed ? url : "as configured",
-             cli->command && cli->command[0]    ? cli->command[0]
-             : work.exec.n + work.plugins.n > 0 ? "by type"
-                                                : "none: a scheduler only");
+             cli->command && cli->command[0] ? cli->command[0]
+             : bin_has_handlers(cli, &work)  ? "by type"
+                                             : "none: a scheduler only");
     rc = watch(worker, embed, err);
     wr_embed_stop(embed);
     return rc;

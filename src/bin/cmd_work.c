@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "bin/commands.h"
+#include "bin/handlers.h"
 #include "cli/config.h"
 
 static const struct cli_opt work_options[] = {
@@ -18,6 +19,10 @@ static const struct cli_opt work_options[] = {
      "run CMD by /bin/sh for jobs of this type"},
     {"plugin", 0, CLI_LIST, offsetof(struct work_opts, plugins), "FILE.so",
      "run the handlers of this shared object"},
+    {"clean-env", 0, CLI_FLAG, offsetof(struct work_opts, clean_env), NULL,
+     "commands see only PATH HOME USER LANG TZ of this environment"},
+    {"pass-env", 0, CLI_LIST, offsetof(struct work_opts, pass_env), "NAME",
+     "and this variable; NAME* for all that begin so"},
     {"concurrency", 'c', CLI_COUNT, offsetof(struct work_opts, concurrency), "N",
      "slots of a child (default: the number of CPUs)"},
     {"processes", 0, CLI_COUNT, offsetof(struct work_opts, processes), "N",
@@ -84,21 +89,6 @@ fill(struct cli *cli, const struct work_opts *o, struct weir_worker_options *w,
     w->no_scheduler = o->no_scheduler;
     w->pidfile = o->pidfile ? o->pidfile : cli_setting(cli->settings, CLI_SET_PIDFILE);
     return WEIR_OK;
-}
-
-/* "TYPE=CMD": CMD is a shell's line. */
-static enum weir_err
-add_exec(struct weir_worker *worker, const char *text, struct weir_error *err)
-{
-    const char *equals = strchr(text, '=');
-    const char *argv[] = {"/bin/sh", "-c", equals ? equals + 1 : "", "weir-job", NULL};
-    char type[130];
-
-    if (!equals || equals == text || equals - text > 128 || equals[1] == '\0')
-        return wr_fail(err, WEIR_E_ARG, 0, "--exec %.80s: not TYPE=CMD", text);
-    memcpy(type, text, (size_t)(equals - text));
-    type[equals - text] = '\0';
-    return weir_worker_exec(worker, type, argv, err);
 }
 
 /* Those of -q, else of the setting, whose names have commas between; *names holds them.
@@ -184,12 +174,8 @@ bin_worker_new(struct cli *cli, const struct work_opts *o, const char *url,
     *out = NULL;
     if (rc == WEIR_OK)
         rc = weir_worker_new(&w, out, err);
-    for (size_t i = 0; i < o->exec.n && rc == WEIR_OK; i++)
-        rc = add_exec(*out, o->exec.items[i], err);
-    for (size_t i = 0; i < o->plugins.n && rc == WEIR_OK; i++)
-        rc = weir_worker_plugin(*out, o->plugins.items[i], err);
-    if (rc == WEIR_OK && cli->command && cli->command[0])
-        rc = weir_worker_exec(*out, "*", (const char *const *)cli->command, err);
+    if (rc == WEIR_OK)
+        rc = bin_add_handlers(cli, o, *out, err);
     free(queues);
     free(names);
     if (rc != WEIR_OK) {
@@ -207,10 +193,10 @@ work(struct cli *cli, const void *opts, char *const *args, struct weir_error *er
     enum weir_err rc;
 
     (void)args;
-    if (o->exec.n + o->plugins.n == 0 && !(cli->command && cli->command[0]))
+    if (!bin_has_handlers(cli, o))
         return wr_fail(err, WEIR_E_ARG, 0,
-                       "nothing to run: give a command after --, --exec TYPE=CMD or "
-                       "--plugin FILE.so");
+                       "nothing to run: give a command after --, --exec TYPE=CMD, "
+                       "--plugin FILE.so, or sections [handler.TYPE] in weir.conf");
     rc = bin_worker_new(cli, o, cli_setting(cli->settings, CLI_SET_URL), &worker, err);
     if (rc != WEIR_OK)
         return rc;

@@ -42,6 +42,59 @@ show_json(struct cli *cli)
     }
 }
 
+/* A row a value of a handler: handler.TYPE.KEY. */
+static void
+each_handler_value(struct cli *cli,
+                   void (*each)(struct cli *cli, const char *key, const char *value,
+                                const char *origin, void *context),
+                   void *context)
+{
+    const struct cli_handlers *all = cli_handlers(cli->settings);
+
+    for (size_t i = 0; i < all->n; i++) {
+        for (size_t j = 0; j < all->list[i]->values_n; j++) {
+            const struct cli_handler_value *v = &all->list[i]->values[j];
+            char key[200], value[4200];
+
+            snprintf(key, sizeof(key), "handler.%s.%s", all->list[i]->type, v->key);
+            cli_handler_show(v, value, sizeof(value));
+            each(cli, key, value, v->origin, context);
+        }
+    }
+}
+
+static void
+handler_json(struct cli *cli, const char *key, const char *value, const char *origin,
+             void *context)
+{
+    struct cli_json *json = cli_json_new();
+
+    (void)context;
+    cli_json_text(json, "key", key);
+    cli_json_text(json, "value", value);
+    cli_json_text(json, "origin", origin);
+    cli_json_print(json, cli->out);
+    cli_json_free(json);
+}
+
+struct show_table {
+    struct cli_table *table;
+    bool origin;
+};
+
+static void
+handler_row(struct cli *cli, const char *key, const char *value, const char *origin,
+            void *context)
+{
+    struct show_table *t = context;
+
+    (void)cli;
+    cli_cell_text(t->table, key);
+    cli_cell_text(t->table, value);
+    if (t->origin)
+        cli_cell_text(t->table, origin);
+}
+
 static enum weir_err
 show_run(struct cli *cli, const void *opts, char *const *args, struct weir_error *err)
 {
@@ -54,6 +107,7 @@ show_run(struct cli *cli, const void *opts, char *const *args, struct weir_error
     (void)err;
     if (cli_out_is_json(cli)) {
         show_json(cli);
+        each_handler_value(cli, handler_json, NULL);
         return WEIR_OK;
     }
     t = cli_table_new(cli, columns, o->origin ? 3 : 2);
@@ -66,6 +120,7 @@ show_run(struct cli *cli, const void *opts, char *const *args, struct weir_error
         if (o->origin)
             cli_cell_text(t, cli_setting_origin(cli->settings, (enum cli_setting)i));
     }
+    each_handler_value(cli, handler_row, &(struct show_table){t, o->origin});
     cli_table_end(t);
     return WEIR_OK;
 }

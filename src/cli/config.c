@@ -11,7 +11,6 @@
 #include "redis/url.h"
 
 #define URL_DEFAULT "redis://127.0.0.1:6379/0"
-#define LINE_MAX_BYTES 4096
 #define PASSWORD_MAX 512
 
 enum kind {
@@ -39,6 +38,7 @@ struct value {
 struct cli_settings {
     struct value values[CLI_SET_COUNT];
     char *password; /* the one to use */
+    struct cli_handlers handlers;
 };
 
 static void
@@ -75,110 +75,55 @@ kind_words(enum kind kind)
 
 /* ---- the file ---- */
 
-struct file {
-    const char *path;
-    FILE *f;
-    bool others_write; /* anybody may change it */
-    unsigned line;
-};
-
 static enum weir_err
-unknown_key(const struct file *file, const char *key, struct weir_error *err)
+take_setting(struct cli_settings *s, const struct cli_conf_place *at, const char *key,
+             const char *text, struct weir_error *err)
 {
-    const char *names[CLI_SET_COUNT + 1] = {0}, *near;
-
-    for (size_t i = 0; i < CLI_SET_COUNT; i++)
-        names[i] = rows[i].key;
-    near = wr_text_nearest(key, names);
-    return wr_fail(err, WEIR_E_CONFIG, 0, "%.120s:%u: no setting \"%.40s\"%s%s%s",
-                   file->path, file->line, key, near ? "; did you mean \"" : "",
-                   near ? near : "", near ? "\"?" : "");
-}
-
-static enum weir_err
-take_pair(struct cli_settings *s, const struct file *file, const char *key,
-          const char *text, struct weir_error *err)
-{
+    const char *names[CLI_SET_COUNT + 1] = {0};
     char origin[300];
     size_t i = 0;
 
     while (i < CLI_SET_COUNT && strcmp(rows[i].key, key) != 0)
-        i++;
+        names[i] = rows[i].key, i++;
     if (i == CLI_SET_COUNT)
-        return unknown_key(file, key, err);
+        return cli_conf_unknown(at, "no setting", key, names, err);
     if (!is_good(rows[i].kind, text))
-        return wr_fail(err, WEIR_E_CONFIG, 0, "%.120s:%u: %s: not %s", file->path,
-                       file->line, key, kind_words(rows[i].kind));
-    if (file->others_write && (i == CLI_SET_PASSWORD || i == CLI_SET_URL))
-        return wr_fail(err, WEIR_E_CONFIG, 0,
-                       "%.120s:%u: holds a %s, and everybody may write the file: chmod "
-                       "o-w it",
-                       file->path, file->line, key);
-    snprintf(origin, sizeof(origin), "%s:%u", file->path, file->line);
+        return cli_conf_fail(at, err, "%s: not %s", key, kind_words(rows[i].kind));
+    if (at->others_write && (i == CLI_SET_PASSWORD || i == CLI_SET_URL))
+        return cli_conf_fail(
+            at, err, "holds a %s, and everybody may write the file: chmod o-w it", key);
+    snprintf(origin, sizeof(origin), "%s:%u", at->path, at->line);
     set_value(&s->values[i], text, origin);
     return WEIR_OK;
 }
 
-static char *
-trim(char *text)
+static enum weir_err
+take_pair(const struct cli_conf_place *at, const char *key, const char *value,
+          void *context, struct weir_error *err)
 {
-    size_t len;
+    struct cli_settings *s = context;
 
-    text += strspn(text, " \t\r\n");
-    len = strlen(text);
-    while (len > 0 && strchr(" \t\r\n", text[len - 1]))
-        len--;
-    text[len] = '\0';
-    return text;
+    if (s->handlers.n > 0)
+        return cli_handlers_pair(&s->handlers, at, key, value, err);
+    return take_setting(s, at, key, value, err);
 }
 
 static enum weir_err
-take_line(struct cli_settings *s, const struct file *file, char *line,
-          struct weir_error *err)
+take_section(const struct cli_conf_place *at, const char *name, void *context,
+             struct weir_error *err)
 {
-    char *key = trim(line), *equals;
+    struct cli_settings *s = context;
 
-    if (*key == '\0' || *key == '#')
-        return WEIR_OK;
-    equals = strchr(key, '=');
-    if (!equals)
-        return wr_fail(err, WEIR_E_CONFIG, 0, "%.120s:%u: not a line like key = value",
-                       file->path, file->line);
-    *equals = '\0';
-    return take_pair(s, file, trim(key), trim(equals + 1), err);
+    return cli_handlers_section(&s->handlers, at, name, err);
 }
 
 static enum weir_err
 read_file(struct cli_settings *s, const char *path, bool must, struct weir_error *err)
 {
-    struct file file = {.path = path, .f = fopen(path, "re")};
-    enum weir_err rc = WEIR_OK;
-    char line[LINE_MAX_BYTES];
-    struct stat st;
+    const struct cli_conf_reader reader = {take_section, take_pair, s};
+    enum weir_err rc = cli_conf_read(path, must, &reader, err);
 
-    if (!file.f || fstat(fileno(file.f), &st) != 0) {
-        int failed = errno;
-
-        if (file.f)
-            fclose(file.f);
-        if (!must && (failed == ENOENT || failed == ENOTDIR || failed == EACCES))
-            return WEIR_OK;
-        return wr_fail(err, WEIR_E_CONFIG, failed, "configuration file %.150s", path);
-    }
-    file.others_write = (st.st_mode & S_IWOTH) != 0;
-    while (rc == WEIR_OK && fgets(line, sizeof(line), file.f)) {
-        file.line++;
-        if (!strchr(line, '\n') && !feof(file.f))
-            rc = wr_fail(err, WEIR_E_CONFIG, 0, "%.150s:%u: a line over %d bytes", path,
-                         file.line, LINE_MAX_BYTES - 2);
-        else
-            rc = take_line(s, &file, line, err);
-    }
-    if (rc == WEIR_OK && ferror(file.f))
-        rc = wr_fail(err, WEIR_E_CONFIG, errno, "configuration file %.150s", path);
-    explicit_bzero(line, sizeof(line));
-    fclose(file.f);
-    return rc;
+    return rc == WEIR_OK ? cli_handlers_end(&s->handlers, err) : rc;
 }
 
 static const char *
@@ -380,6 +325,7 @@ cli_settings_free(struct cli_settings *s)
     if (s->password)
         explicit_bzero(s->password, strlen(s->password));
     free(s->password);
+    cli_handlers_fini(&s->handlers);
     free(s);
 }
 
@@ -444,4 +390,10 @@ const char *
 cli_password(const struct cli_settings *s)
 {
     return s->password;
+}
+
+const struct cli_handlers *
+cli_handlers(const struct cli_settings *s)
+{
+    return &s->handlers;
 }

@@ -3,13 +3,14 @@
  *
  * flag > environment > configuration file > built in. The file is --config, else
  * WEIR_CONFIG, else $XDG_CONFIG_HOME/weir/weir.conf, else /etc/weir/weir.conf: lines
- * `key = value`, see weir.conf(5). Without a URL the socket of `weir dev` is used if it
- * answers, else redis://127.0.0.1:6379/0.
+ * `key = value`, then sections of handlers; see weir.conf(5). Without a URL the socket of
+ * `weir dev` is used if it answers, else redis://127.0.0.1:6379/0.
  */
 #ifndef WR_CLI_CONFIG_H
 #define WR_CLI_CONFIG_H
 
 #include "cli/cli.h"
+#include "cli/handlers.h"
 
 /* X(NAME, key in the file, flag, environment, second and third name there, built in,
  *   kind, help) */
@@ -77,5 +78,8 @@ cli_setting_number(const struct cli_settings *settings, enum cli_setting which,
 
 /* The password that goes with the URL; NULL if there is none beside the URL's own. */
 const char *cli_password(const struct cli_settings *settings);
+
+/* The handlers of the file. */
+const struct cli_handlers *cli_handlers(const struct cli_settings *settings);
 
 #endif

@@ -1,0 +1,113 @@
+/* Which commands a worker runs: those of the command line, then those of weir.conf. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "bin/handlers.h"
+#include "cli/config.h"
+
+/* With the section of the file for this type, if it has one: the flag says only which
+ * command. */
+static enum weir_err
+add(struct cli *cli, const struct work_opts *o, struct weir_worker *worker,
+    const char *type, const char *const *argv, bool shell, struct weir_error *err)
+{
+    const struct cli_handler *h = cli_handlers_find(cli_handlers(cli->settings), type);
+    struct weir_exec_options options = {WEIR_EXEC_OPTIONS_INIT};
+    const char **pass = cli_alloc((o->pass_env.n + 1) * sizeof(*pass));
+    enum weir_err rc;
+
+    if (h)
+        options = h->options;
+    options.argv = argv;
+    options.shell = shell;
+    options.clean_env = options.clean_env || o->clean_env;
+    for (size_t i = 0; i < o->pass_env.n; i++)
+        pass[i] = o->pass_env.items[i];
+    if (o->pass_env.n > 0)
+        options.pass_env = pass;
+    rc = weir_worker_exec_with(worker, type, &options, err);
+    free(pass);
+    return rc;
+}
+
+/* "TYPE=CMD": CMD is a shell's line. */
+static enum weir_err
+add_flag(struct cli *cli, const struct work_opts *o, struct weir_worker *worker,
+         const char *text, struct weir_error *err)
+{
+    const char *equals = strchr(text, '=');
+    const char *argv[] = {equals ? equals + 1 : "", NULL};
+    char type[130];
+
+    if (!equals || equals == text || equals - text > 128 || equals[1] == '\0')
+        return wr_fail(err, WEIR_E_ARG, 0, "--exec %.80s: not TYPE=CMD", text);
+    memcpy(type, text, (size_t)(equals - text));
+    type[equals - text] = '\0';
+    if (strcmp(type, CLI_COMMAND_JOB_TYPE) == 0)
+        return wr_fail(err, WEIR_E_ARG, 0,
+                       "--exec %s: jobs of this type bring their own command: see "
+                       "--allow-command-jobs",
+                       type);
+    return add(cli, o, worker, type, argv, true, err);
+}
+
+static bool
+has_flag(const struct work_opts *o, const char *type)
+{
+    size_t len = strlen(type);
+
+    for (size_t i = 0; i < o->exec.n; i++) {
+        if (strncmp(o->exec.items[i], type, len) == 0 && o->exec.items[i][len] == '=')
+            return true;
+    }
+    return false;
+}
+
+static enum weir_err
+add_section(struct weir_worker *worker, const struct cli_handler *h,
+            struct weir_error *err)
+{
+    struct weir_error why = {0};
+    struct cli_conf_place at = {.path = h->path, .line = h->line};
+    enum weir_err rc = weir_worker_exec_with(worker, h->type, &h->options, &why);
+
+    if (rc == WEIR_E_ARG) /* an unknown user and the like */
+        return cli_conf_fail(&at, err, "[handler.%.60s] %s", h->type, why.text);
+    if (rc != WEIR_OK)
+        *err = why;
+    return rc;
+}
+
+enum weir_err
+bin_add_handlers(struct cli *cli, const struct work_opts *o, struct weir_worker *worker,
+                 struct weir_error *err)
+{
+    const struct cli_handlers *file = cli_handlers(cli->settings);
+    bool command = cli->command && cli->command[0];
+    enum weir_err rc = WEIR_OK;
+
+    for (size_t i = 0; i < o->exec.n && rc == WEIR_OK; i++)
+        rc = add_flag(cli, o, worker, o->exec.items[i], err);
+    for (size_t i = 0; i < o->plugins.n && rc == WEIR_OK; i++)
+        rc = weir_worker_plugin(worker, o->plugins.items[i], err);
+    if (rc == WEIR_OK && command)
+        rc = add(cli, o, worker, "*", (const char *const *)cli->command, false, err);
+    for (size_t i = 0; i < file->n && rc == WEIR_OK && !command; i++) {
+        if (file->list[i]->options.argv && !has_flag(o, file->list[i]->type))
+            rc = add_section(worker, file->list[i], err);
+    }
+    return rc;
+}
+
+bool
+bin_has_handlers(const struct cli *cli, const struct work_opts *o)
+{
+    const struct cli_handlers *file = cli_handlers(cli->settings);
+
+    for (size_t i = 0; i < file->n; i++) {
+        if (file->list[i]->options.argv)
+            return true;
+    }
+    return o->exec.n > 0 || o->plugins.n > 0 || (cli->command && cli->command[0]);
+}

@@ -1,0 +1,209 @@
+#!/usr/bin/env bats
+# The sections [handler.TYPE] of weir.conf: commands by type, and what is refused.
+
+load server
+
+setup_file() { start_server main; }
+teardown_file() { stop_server main; }
+setup() {
+    use_server main
+    conf=$BATS_TEST_TMPDIR/weir.conf
+    export WEIR_CONFIG=$conf
+}
+
+drain() {
+    exits 0 "$WEIR" work -q default --drain "$@" 3>&-
+}
+
+# refuses LINE TEXT: with this file every command fails, and says where and why.
+refuses() {
+    exits 78 "$WEIR" config show
+    says "$conf:$1: "
+    says "$2"
+}
+
+error_of() {
+    "$WEIR" job show "$1" --json | jq -r .error
+}
+
+@test "each type has its command, words as a shell would cut them but without a shell (X14)" {
+    cat >"$conf" <<'E'
+concurrency = 1
+# comments and blank lines are fine here too
+
+[handler.up]
+command = tr a-z A-Z
+[ handler.words ]
+command = printf '<%s>' "two words" one\ too 'a"b' "it's" $HOME '' "a\\b" '|'
+[handler.*]
+command = echo "all others" | wc -w
+shell = yes
+E
+    for t in up words other; do "$WEIR" enqueue $t 'some text' --id $t; done
+    drain
+    [ "$("$WEIR" job result up)" = 'SOME TEXT' ]
+    [ "$("$WEIR" job result words)" = "<two words><one too><a\"b><it's><\$HOME><><a\\b><|>" ]
+    [ "$("$WEIR" job result other | tr -d ' ')" = 2 ]
+}
+
+@test "exit statuses mean what the section says, the first rule first (R08)" {
+    cat >"$conf" <<'E'
+[handler.exit]
+command = read -r code; exit $code
+shell = yes
+exit.success = 24
+exit.permanent = 2,64-66
+exit.snooze = 3
+exit.retry = 64,75
+snooze = 1h
+E
+    for code in 0 24 2 64 66 3 75 7; do
+        "$WEIR" enqueue exit $code --id e$code --backoff fixed:2h --retry 1
+    done
+    "$WEIR" work -q default --drain 3>&- || true
+    state() { "$WEIR" job show "$1" --json | jq -r "${2:-.state}"; }
+    for code in 0 24; do [ "$(state e$code)" = done ]; done
+    for code in 2 64 66; do [ "$(state e$code)" = dead ]; done
+    for code in 3 75 7; do [ "$(state e$code)" = delayed ]; done
+    [ "$(state e3 .attempts)" = 0 ]
+    [ "$(state e75 .attempts)" = 1 ]
+    [ "$(state e7 .attempts)" = 1 ]
+}
+
+@test "a flag names another command, the section keeps the rest; -- CMD is for every job" {
+    cat >"$conf" <<'E'
+[handler.a]
+command = echo file a
+env = SAID=yes
+[handler.b]
+command = echo file b
+E
+    "$WEIR" enqueue a --id a1
+    "$WEIR" enqueue b --id b1
+    drain --exec 'a=echo flag $SAID'
+    [ "$("$WEIR" job result a1)" = 'flag yes' ]
+    [ "$("$WEIR" job result b1)" = 'file b' ]
+    "$WEIR" enqueue a --id a2
+    "$WEIR" enqueue b --id b2
+    drain -- echo all
+    [ "$("$WEIR" job result a2)" = all ]
+    [ "$("$WEIR" job result b2)" = all ]
+}
+
+@test "config show prints them with their origin, and no value of a variable" {
+    printf '[handler.x.y]\ncommand = true "a b"\nenv = KEY=hushhush A=2\n' >"$conf"
+    exits 0 "$WEIR" config show --origin
+    says $'handler.x.y.command\ttrue "a b"\t'"$conf:2"
+    says $'handler.x.y.env\tKEY=*** A=***\t'"$conf:3"
+    [[ "$output" != *hushhush* ]]
+    [ "$("$WEIR" config show --json | jq -rc 'select(.key == "handler.x.y.command") | [.value, .origin]')" \
+        = "[\"true \\\"a b\\\"\",\"$conf:2\"]" ]
+}
+
+@test "what cannot be right is refused with its line" {
+    printf '[handler.a]\ncomand = x\n' >"$conf"
+    refuses 2 'no setting of a handler "comand"; did you mean "command"?'
+    printf '[handler.a]\ncommand = x\nexit.permanet = 2\n' >"$conf"
+    refuses 3 'did you mean "exit.permanent"?'
+    printf '\n[handlers.a]\n' >"$conf"
+    refuses 2 'no section [handlers.a]'
+    printf '[handler.a\n' >"$conf"
+    refuses 1 'without ]'
+    printf '[handler.]\n' >"$conf"
+    refuses 1 'the type has'
+    printf '[handler.a]\ntimeout = 1s\n' >"$conf"
+    refuses 1 '[handler.a] has no command'
+    printf '[handler.a]\ncommand = x\n[handler.a]\n' >"$conf"
+    refuses 3 'there already, in line 1'
+    printf '[handler.a]\ncommand = x\ncommand = y\n' >"$conf"
+    refuses 3 'there already, in line 2'
+    printf '[handler.a]\ncommand =\n' >"$conf"
+    refuses 2 'command: not a command'
+    printf '[handler.a]\ncommand = ""\n' >"$conf"
+    refuses 2 'no program'
+    printf '[handler.a]\ncommand = cat | wc\n' >"$conf"
+    refuses 2 'shell = yes'
+    printf "[handler.a]\ncommand = echo 'oh\n" >"$conf"
+    refuses 2 'a quote is not closed'
+    printf '[handler.a]\ncommand = x\nurl = redis://h/0\n' >"$conf"
+    refuses 3 'no setting of a handler "url"'
+    printf '[handler.weir.exec]\ncommand = x\n' >"$conf"
+    refuses 2 'bring their own command'
+    printf '[handler.a]\ncommand = x\n' >"$conf"
+    chmod 666 "$conf"
+    refuses 1 'everybody may write'
+}
+
+@test "each kind of value is checked" {
+    while read -r line; do
+        printf '[handler.a]\ncommand = x\n%s\n' "$line" >"$conf"
+        refuses 3 "${line%% *}: not "
+    done <<'E'
+shell = perhaps
+timeout = soon
+timeout = 0
+result = all
+result_max = 1G
+stop_signal = SIGNOTHING
+rlimit_as = 0
+rlimit_nofile = many
+rlimit_cpu = -1
+nice = 20
+ioprio = idle:3
+ioprio = best-effort:8
+umask = 999
+umask = 01000
+oom_score_adj = 1001
+cwd = here
+env = NAME
+env = 1A=b
+env = WEIR_URL=x
+env = A="b
+pass_env = a-b
+pass_env = A*B
+exit.success = 256
+exit.success = 5-3
+exit.retry = some
+exit.retry =
+max_snoozes = 0
+kill_stragglers = 2
+user =
+E
+}
+
+@test "an unknown user is refused when the worker starts, with file and line" {
+    printf '[handler.a]\ncommand = x\nuser = no-such-user-here\n' >"$conf"
+    exits 78 "$WEIR" work -q default --drain
+    says "$conf:1: [handler.a]"
+    says no-such-user-here
+}
+
+@test "a file without handlers gives nothing to run" {
+    printf 'concurrency = 1\n' >"$conf"
+    exits 64 "$WEIR" work -q default
+    says '[handler.TYPE]'
+}
+
+@test "a missing program, a folder and a file that cannot be run are named, and the worker lives (R10)" {
+    touch "$BATS_TEST_TMPDIR/plain"
+    cat >"$conf" <<E
+[handler.missing]
+command = /no/such/program
+[handler.name]
+command = no-such-program-anywhere
+[handler.folder]
+command = $BATS_TEST_TMPDIR
+[handler.plain]
+command = $BATS_TEST_TMPDIR/plain
+[handler.good]
+command = echo fine
+E
+    for t in missing name folder plain; do "$WEIR" enqueue $t --id $t --retry 0; done
+    "$WEIR" enqueue good --id good
+    "$WEIR" work -q default --drain 3>&- || true
+    [[ "$(error_of missing)" == *"/no/such/program"*"No such file"* ]]
+    [[ "$(error_of name)" == *no-such-program-anywhere*"No such file"* ]]
+    [[ "$(error_of folder)" == *"$BATS_TEST_TMPDIR"*"ermission denied"* ]]
+    [[ "$(error_of plain)" == *plain*"ermission denied"* ]]
+    [ "$("$WEIR" job result good)" = fine ]
+}
