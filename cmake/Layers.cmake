@@ -12,6 +12,7 @@ function(weir_layer name)
 endfunction()
 
 weir_layer(base)
+weir_layer(cron)
 weir_layer(model)
 weir_layer(net)
 weir_layer(redis PkgConfig::HIREDIS)

@@ -3,7 +3,7 @@
 #   libweir         producers and operators: hiredis, libcrypto
 #   libweir-worker  running handlers: adds libuv, jansson
 #   weir            the tool and the daemons
-set(client_layers base model net redis store audit client)
+set(client_layers base cron model net redis store audit client)
 set(worker_layers loop json sched worker)
 set(tool_layers embed cli bin)
 
