@@ -98,6 +98,19 @@ reserve_word(const struct wr_call *c)
     return word < 0 ? WR_RESERVE_MORE : (enum wr_reserve_word)word;
 }
 
+/* rc: of the call. */
+static enum weir_err
+read_reserve(struct wr_call *c, enum weir_err rc, struct wr_batch *out,
+             struct weir_error *err)
+{
+    if (rc == WEIR_E_NO_QUEUE)
+        return WEIR_OK; /* nobody made it yet: nothing is ready */
+    if (rc != WEIR_OK)
+        return rc;
+    out->word = reserve_word(c);
+    return read_jobs(c, 1, out, err);
+}
+
 enum weir_err
 wr_store_reserve(struct wr_store *store, struct wr_queue *queue,
                  const struct wr_reserve *want, struct wr_batch *out,
@@ -109,13 +122,37 @@ wr_store_reserve(struct wr_store *store, struct wr_queue *queue,
     *out = (struct wr_batch){.word = WR_RESERVE_EMPTY};
     wr_call_init(&c, store, queue, &wr_script_list_reserve);
     fill_reserve(&c, want);
-    rc = wr_call_run(&c, err);
-    if (rc == WEIR_E_NO_QUEUE)
-        rc = WEIR_OK; /* nobody made it yet: nothing is ready */
-    else if (rc == WEIR_OK) {
-        out->word = reserve_word(&c);
-        rc = read_jobs(&c, 1, out, err);
-    }
+    rc = read_reserve(&c, wr_call_run(&c, err), out, err);
+    wr_call_fini(&c);
+    return rc;
+}
+
+enum weir_err
+wr_store_reserve_send(struct wr_store *store, struct wr_queue *queue,
+                      const struct wr_reserve *want, struct wr_conn *conn,
+                      int64_t deadline_ms, struct weir_error *err)
+{
+    struct wr_call c;
+    enum weir_err rc;
+
+    wr_call_init(&c, store, queue, &wr_script_list_reserve);
+    fill_reserve(&c, want);
+    rc = wr_call_send(&c, conn, deadline_ms, err);
+    wr_call_fini(&c);
+    return rc;
+}
+
+enum weir_err
+wr_store_reserve_recv(struct wr_store *store, struct wr_queue *queue,
+                      struct wr_conn *conn, int64_t deadline_ms, struct wr_batch *out,
+                      struct weir_error *err)
+{
+    struct wr_call c;
+    enum weir_err rc;
+
+    *out = (struct wr_batch){.word = WR_RESERVE_EMPTY};
+    wr_call_init(&c, store, queue, &wr_script_list_reserve);
+    rc = read_reserve(&c, wr_call_recv(&c, conn, deadline_ms, err), out, err);
     wr_call_fini(&c);
     return rc;
 }

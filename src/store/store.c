@@ -329,6 +329,25 @@ wr_call_run(struct wr_call *c, struct weir_error *err)
     return common_word(c, err);
 }
 
+enum weir_err
+wr_call_send(struct wr_call *c, struct wr_conn *conn, int64_t deadline_ms,
+             struct weir_error *err)
+{
+    if (c->failed)
+        return wr_fail(err, WEIR_E_NO_MEMORY, 0, "%s", c->script->name);
+    return wr_script_send(conn, c->script, c->argv, c->argc, deadline_ms, err);
+}
+
+enum weir_err
+wr_call_recv(struct wr_call *c, struct wr_conn *conn, int64_t deadline_ms,
+             struct weir_error *err)
+{
+    enum weir_err rc = wr_script_recv(conn, c->script, deadline_ms, &c->reply, &c->status,
+                                      err);
+
+    return rc == WEIR_OK ? common_word(c, err) : rc;
+}
+
 void
 wr_call_fini(struct wr_call *c)
 {

@@ -162,6 +162,18 @@ wr_store_exchange(struct wr_store *store, struct wr_queue *queue,
                   const struct wr_reserve *want, const struct wr_answer *answers,
                   size_t n, enum wr_answered *acked, struct wr_batch *out,
                   struct weir_error *err) WEIR_MUST_CHECK;
+/* The two halves of reserve on a connection of the caller's, to be sent behind a command
+ * that blocks: the server runs it as soon as that one ends. recv fails after NOSCRIPT
+ * (E_LOADING) and when the connection breaks: make the call again, with the same number.
+ */
+enum weir_err
+wr_store_reserve_send(struct wr_store *store, struct wr_queue *queue,
+                      const struct wr_reserve *want, struct wr_conn *conn,
+                      int64_t deadline_ms, struct weir_error *err) WEIR_MUST_CHECK;
+enum weir_err
+wr_store_reserve_recv(struct wr_store *store, struct wr_queue *queue,
+                      struct wr_conn *conn, int64_t deadline_ms, struct wr_batch *out,
+                      struct weir_error *err) WEIR_MUST_CHECK;
 enum weir_err wr_store_reserve(struct wr_store *store, struct wr_queue *queue,
                                const struct wr_reserve *want, struct wr_batch *out,
                                struct weir_error *err) WEIR_MUST_CHECK;

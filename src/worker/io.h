@@ -62,6 +62,10 @@ struct wr_io {
 
     struct wr_conn *block; /* waits for markers */
     bool posted;
+    /* A reserve that stands behind the wait, so that a wake brings jobs with it. */
+    struct wr_line *claim_line; /* NULL: none */
+    int64_t claim_call;
+    size_t claim_wanted;
     int64_t posted_ms, block_ms, connect_ms, marker_lost_ms;
     bool timed_out; /* the last block ended without a marker: look, to be sure */
 };
@@ -81,6 +85,8 @@ struct wr_line *wr_io_line_of(struct wr_io *io, const struct wr_queue *queue);
 /* ---- io_claim.c ---- */
 
 int64_t wr_io_jobs_left(const struct wr_io *io);
+/* No reason stands against new jobs, but that of free slots. */
+bool wr_io_may_claim(const struct wr_io *io);
 /* What to claim in a call on this queue; NULL: on any. */
 void wr_io_want(const struct wr_io *io, const struct wr_line *l, struct wr_reserve *r);
 /* Takes the batch: its jobs go to the slots. */
@@ -97,6 +103,12 @@ void wr_io_collect(struct wr_io *io);
 size_t wr_io_answers_n(const struct wr_io *io);
 /* Answers and claims of one queue. True if something was done. */
 bool wr_io_serve_line(struct wr_io *io, struct wr_line *l);
+/* Sends the claim behind the wait that was just sent; false if the connection broke. */
+bool wr_io_post_claim(struct wr_io *io, struct wr_line *l, int64_t now);
+/* Reads its answer, which comes right after the marker; false as above. */
+bool wr_io_take_claim(struct wr_io *io);
+/* The connection goes: its end is not known, so it is made again by another one. */
+void wr_io_doubt_claim(struct wr_io *io);
 
 /* ---- io_wait.c ---- */
 

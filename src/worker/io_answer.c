@@ -191,6 +191,20 @@ note_call(struct wr_io *io, struct wr_line *l, enum weir_err rc, size_t wanted)
     io->doubt += l->doubt;
 }
 
+static void
+take_batch(struct wr_io *io, struct wr_line *l, size_t wanted, struct wr_batch *batch,
+           int64_t sent_ms)
+{
+    l->owes_call = false;
+    if (wanted > 0) {
+        if (io->timed_out && batch->n > 0)
+            io->marker_lost_ms = wr_clock_ms();
+        /* Fewer than wanted: the queue is empty, or a marker stands for the rest. */
+        l->maybe_ready = batch->word == WR_RESERVE_MORE || batch->n == wanted;
+    }
+    wr_io_admit(io, l, batch, sent_ms);
+}
+
 /* ack what finished and claim the next, in one call. */
 static bool
 exchange(struct wr_io *io, struct wr_line *l)
@@ -223,14 +237,57 @@ exchange(struct wr_io *io, struct wr_line *l)
         return false;
     }
     drop_answers(io, &l->answers[WR_VERDICT_ACK], WR_VERDICT_ACK, n, words);
-    l->owes_call = false;
-    if (wanted > 0) {
-        if (io->timed_out && batch.n > 0)
-            io->marker_lost_ms = sent_ms;
-        /* Fewer than wanted: the queue is empty, or a marker stands for the rest. */
-        l->maybe_ready = batch.word == WR_RESERVE_MORE || batch.n == wanted;
+    take_batch(io, l, wanted, &batch, sent_ms);
+    return true;
+}
+
+bool
+wr_io_post_claim(struct wr_io *io, struct wr_line *l, int64_t now)
+{
+    struct wr_reserve r = {
+        .worker = io->o->page->worker, .call = io->call, .lease_ms = io->w->lease_ms};
+
+    wr_io_want(io, l, &r);
+    r.ahead = 0;
+    io->call++;
+    io->claim_line = l;
+    io->claim_call = r.call;
+    io->claim_wanted = r.free;
+    l->doubt = r.free;
+    io->doubt += l->doubt;
+    return wr_store_reserve_send(io->store, l->queue, &r, io->block,
+                                 now + wr_io_command_timeout(io), NULL) == WEIR_OK;
+}
+
+void
+wr_io_doubt_claim(struct wr_io *io)
+{
+    if (!io->claim_line)
+        return;
+    io->claim_line->repeat = io->claim_call;
+    io->claim_line = NULL;
+}
+
+bool
+wr_io_take_claim(struct wr_io *io)
+{
+    struct wr_line *l = io->claim_line;
+    struct wr_batch batch;
+    struct weir_error err = {0};
+    enum weir_err rc = wr_store_reserve_recv(io->store, l->queue, io->block,
+                                             wr_clock_ms() + wr_io_command_timeout(io),
+                                             &batch, &err);
+
+    if (rc != WEIR_OK) { /* the repeat says what is wrong, if it fails as well */
+        wr_batch_fini(&batch);
+        wr_io_doubt_claim(io);
+        return !wr_conn_is_broken(io->block);
     }
-    wr_io_admit(io, l, &batch, sent_ms);
+    note_failure(io, l, rc, &err);
+    io->claim_line = NULL;
+    io->doubt -= l->doubt;
+    l->doubt = 0;
+    take_batch(io, l, io->claim_wanted, &batch, io->posted_ms);
     return true;
 }
 
@@ -274,6 +331,10 @@ wr_io_serve_line(struct wr_io *io, struct wr_line *l)
             return false;
         done = true;
     }
+    if (l == io->claim_line) /* one claim at a time, else a repeat is not known again */
+        return (l->answers[WR_VERDICT_ACK].n > 0 &&
+                give_answers(io, l, WR_VERDICT_ACK, wr_store_ack)) ||
+               done;
     wr_io_want(io, l, &r);
     if (l->answers[WR_VERDICT_ACK].n > 0 || l->owes_call || l->repeat > 0 ||
         (l->maybe_ready && r.free + r.ahead > 0))

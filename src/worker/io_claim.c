@@ -26,6 +26,19 @@ wr_io_jobs_left(const struct wr_io *io)
     return io->w->jobs_left ? atomic_load(io->w->jobs_left) : INT64_MAX;
 }
 
+static bool
+may_run(const struct wr_io *io)
+{
+    return io->state == WR_IO_RUN && !atomic_load(&io->w->shared->quiet) &&
+           !wr_lease_is_away(io->o->lease);
+}
+
+bool
+wr_io_may_claim(const struct wr_io *io)
+{
+    return may_run(io) && !io->alone && !io->alone_runs;
+}
+
 void
 wr_io_want(const struct wr_io *io, const struct wr_line *l, struct wr_reserve *r)
 {
@@ -34,8 +47,7 @@ wr_io_want(const struct wr_io *io, const struct wr_line *l, struct wr_reserve *r
     int64_t limit = wr_io_jobs_left(io);
 
     r->free = r->ahead = 0;
-    if (io->state != WR_IO_RUN || io->alone || io->alone_runs || limit <= 0 ||
-        atomic_load(&io->w->shared->quiet) || wr_lease_is_away(io->o->lease))
+    if (!wr_io_may_claim(io) || limit <= 0)
         return;
     left = limit < WR_IO_CALL_MAX ? (size_t)limit : WR_IO_CALL_MAX;
     free = out < slots ? slots - out : 0;
@@ -109,10 +121,11 @@ must_be_alone(const struct wr_run *run)
 static bool
 put_aside(struct wr_io *io, struct wr_line *line, struct wr_run *run)
 {
-    if (io->state != WR_IO_RUN) { /* the late answer of a call: not wanted any more */
+    if (!may_run(io)) { /* the late answer of a call: not wanted any more */
         wr_runner_hold(io->runner, run);
         wr_io_put_answer(line, WR_VERDICT_RELEASE, run);
-    } else if (must_be_alone(run)) {
+    } else if (io->alone || io->alone_runs || must_be_alone(run)) {
+        /* Also what a call of before brings meanwhile keeps away from such a one. */
         run->alone = true;
         wr_runner_hold(io->runner, run);
         run->next = NULL;
