@@ -17,7 +17,9 @@
 #include <weir/worker.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "model/codec.h"
+#include "worker/exec.h"
 
 /* Why a run is to end before it is over. Higher ones win over lower ones. */
 enum wr_stop {
@@ -35,7 +37,7 @@ struct weir_delivery {
     size_t slot;
     const char *queue, *id; /* NUL-terminated */
     const char *type;
-    const char *worker;
+    const char *worker, *name_space;
     struct wr_span record_bytes;
     struct wr_record record; /* payload, options, meta */
     struct wr_job_state state;
@@ -43,15 +45,27 @@ struct weir_delivery {
     _Atomic int stop;   /* enum wr_stop */
     int64_t started_ms; /* monotonic */
     int64_t stop_at_ms; /* monotonic: when its timeout ends; 0: none */
+    _Atomic int64_t
+        limit_ms; /* how long it may run in all, if not as its record says; 0 */
+    _Atomic int64_t kill_after_ms; /* of its command */
+    char last_error[1024];         /* of the attempt before; empty: none, or not known */
 
     /* What the handler said. */
     struct wr_buf result;
     struct wr_buf meta_value; /* what weir_delivery_meta() answered last */
     char error[1024];
-    int64_t delay_ms;  /* -1: by policy */
-    bool progress_new; /* it and the text: guarded by *mu, the runner's */
+    int64_t delay_ms;    /* -1: by policy */
+    int64_t max_snoozes; /* 0: as the policy says */
+    bool not_taken;      /* it was not run: this worker cannot, another may */
+    bool progress_new;   /* it and the text: guarded by *mu, the runner's */
     char progress[256];
     pthread_mutex_t *mu;
+
+    /* Of a command, valid when it has ended: how, and what is kept of its standard error
+     * and its notes. */
+    bool has_exec;
+    struct wr_exec_end exec;
+    struct wr_buf log;
 };
 
 struct wr_handler;
@@ -70,14 +84,33 @@ struct wr_handler {
     const struct wr_handler_ops *ops;
     char type[129]; /* "*": all that have none of their own */
     struct wr_handler *next;
+
+    /* It cannot be started: after some failures in a row it rests, then one more try. */
+    _Atomic int start_failures;
+    _Atomic int64_t broken_until_ms; /* monotonic; 0: it is well */
 };
+
+/* Reserve nothing of its type now, and hand back what came. */
+static inline bool
+wr_handler_is_broken(const struct wr_handler *handler)
+{
+    int64_t until = atomic_load_explicit(&handler->broken_until_ms, memory_order_relaxed);
+
+    return until != 0 && until > wr_clock_ms();
+}
 
 /* handler_fn.c */
 struct wr_handler *wr_handler_fn_new(const char *type, weir_handler_fn fn, void *context);
-/* handler_exec.c: adopts config. The handler talks to the spawner of the child it runs
- * in, see spawner.h. */
+/* handler_exec.c: adopts config, also when it fails. The handler talks to the spawner of
+ * the child it runs in, see spawner.h. */
 struct wr_exec_config;
 struct wr_handler *wr_handler_exec_new(const char *type, struct wr_exec_config *config);
+/* One attempt by this configuration, for handlers that make it for each job; the same
+ * thread and the same stop as an exec handler's. */
+enum weir_outcome
+wr_exec_attempt(struct wr_handler *handler, const struct wr_exec_config *config,
+                struct weir_delivery *d);
+void wr_exec_attempt_stop(struct weir_delivery *d, enum wr_stop why);
 
 /* handler_plugin.c: a shared object. The supervisor knows its types, the children load
  * it.

@@ -4,7 +4,6 @@
  */
 #include <errno.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,117 +12,31 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "worker/exec_config.h"
+#include "worker/exec_env.h"
+#include "worker/exec_folder.h"
+#include "worker/exec_result.h"
 #include "worker/worker_internal.h"
 
 #define SHUTDOWN_KILL_MS 5000
+#define SHORT_OF_MS 5000 /* before another try, when the worker lacks something */
+#define BROKEN_AFTER 3   /* failures to start in a row */
+#define BROKEN_MS 60000  /* until one more try */
 
 struct handler_exec {
     struct wr_handler base;
     struct wr_exec_config *config;
 };
 
-/* ---- environment ---- */
-
-struct env {
-    char **list; /* NULL at the end */
-    size_t n, cap;
-    bool failed;
+/* One attempt, on the stack of its slot's thread. */
+struct attempt {
+    struct wr_handler *handler;
+    const struct wr_exec_config *config;
+    struct weir_delivery *d;
+    int64_t timeout_ms;
+    char folder[WR_FOLDER_MAX];
 };
 
-static void env_add(struct env *e, const char *fmt, ...) WEIR_PRINTF(2, 3);
-
-static void
-env_add(struct env *e, const char *fmt, ...)
-{
-    char *copy = NULL;
-    va_list ap;
-    int n;
-
-    if (e->n + 1 >= e->cap) {
-        size_t cap = e->cap ? e->cap * 2 : 32;
-        char **list = realloc(e->list, cap * sizeof(*list));
-
-        if (!list) {
-            e->failed = true;
-            return;
-        }
-        e->list = list;
-        e->cap = cap;
-    }
-    va_start(ap, fmt);
-    n = vasprintf(&copy, fmt, ap);
-    va_end(ap);
-    if (n < 0) {
-        e->failed = true;
-        return;
-    }
-    e->list[e->n++] = copy;
-    e->list[e->n] = NULL;
-}
-
-/* meta.NAME=VALUE words become WEIR_META_NAME=value. */
-static void
-env_add_meta(struct env *e, struct wr_span meta)
-{
-    const char *at = meta.ptr, *end = at + meta.len;
-
-    while (meta.len > 0 && at < end) {
-        const char *blank = memchr(at, ' ', (size_t)(end - at)),
-                   *stop = blank ? blank : end;
-        const char *equals = memchr(at, '=', (size_t)(stop - at));
-        struct wr_buf name = {0}, value = {0};
-
-        if (equals && equals - at > 5 &&
-            wr_text_word_decode(&name,
-                                (struct wr_span){at + 5, (size_t)(equals - at - 5)}) &&
-            wr_text_word_decode(
-                &value, (struct wr_span){equals + 1, (size_t)(stop - equals - 1)})) {
-            for (size_t i = 0; i < name.len; i++) {
-                char c = name.ptr[i];
-
-                name.ptr[i] = (char)(c >= 'a' && c <= 'z' ? c - 32 : c);
-                if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                      (c >= '0' && c <= '9')))
-                    name.ptr[i] = '_';
-            }
-            env_add(e, "WEIR_META_%.*s=%.*s", (int)name.len, name.ptr, (int)value.len,
-                    (const char *)wr_buf_span(&value).ptr);
-        }
-        wr_buf_fini(&name);
-        wr_buf_fini(&value);
-        at = stop + 1;
-    }
-}
-
-static void
-env_fill(struct env *e, const struct weir_delivery *d)
-{
-    const struct wr_record *r = &d->record;
-
-    env_add(e, "WEIR_JOB_ID=%s", d->id);
-    env_add(e, "WEIR_JOB_TYPE=%s", d->type);
-    env_add(e, "WEIR_QUEUE=%s", d->queue);
-    env_add(e, "WEIR_ATTEMPT=%lld", (long long)d->state.attempts + 1);
-    env_add(e, "WEIR_DELIVERY=%lld", (long long)d->state.deliveries);
-    env_add(e, "WEIR_MAX_ATTEMPTS=%lld", (long long)r->max_retry + 1);
-    env_add(e, "WEIR_ENQUEUED_AT=%lld", (long long)r->enqueued_at_ms / 1000);
-    env_add(e, "WEIR_STARTED_AT=%lld", (long long)d->state.started_at_ms / 1000);
-    env_add(e, "WEIR_TIMEOUT_S=%lld", (long long)r->timeout_ms / 1000);
-    env_add(e, "WEIR_WORKER=%s", d->worker);
-    env_add(e, "WEIR_IDEMPOTENCY_KEY=%s:%lld", d->id, (long long)r->enqueued_at_ms);
-    env_add(e, "WEIR_EXEC_PROTOCOL=1");
-    env_add_meta(e, r->meta);
-}
-
-static void
-env_fini(struct env *e)
-{
-    for (size_t i = 0; i < e->n; i++)
-        free(e->list[i]);
-    free(e->list);
-}
-
-/* ---- outcome ---- */
+/* ---- why it failed ---- */
 
 /* The last line of stderr that is not empty: what a person would look at first. */
 static struct wr_span
@@ -140,79 +53,267 @@ last_line(const struct wr_buf *text)
     return (struct wr_span){text->ptr ? text->ptr + start : "", end - start};
 }
 
+/* Its own words, else its last line. */
 static void
-say(struct weir_delivery *d, const char *what, const struct wr_buf *err)
+say(struct weir_delivery *d, const char *what)
 {
-    struct wr_span line = last_line(err);
+    struct wr_span line = last_line(&d->log);
 
-    if (line.len > 0)
+    if (d->exec.why[0] != '\0')
+        weir_delivery_set_error(d, "%s: %s", what, d->exec.why);
+    else if (line.len > 0)
         weir_delivery_set_error(d, "%s: %.*s", what, (int)line.len,
                                 (const char *)line.ptr);
     else
         weir_delivery_set_error(d, "%s", what);
 }
 
-static enum weir_outcome
-not_started(const struct handler_exec *h, struct weir_delivery *d, int why)
+static void
+note_start_failure(struct attempt *a)
 {
-    switch (why) {
-    case E2BIG:
-        weir_delivery_set_error(d,
-                                "cannot run %.300s: its arguments, environment and "
-                                "metadata are too long for this system",
-                                h->config->argv[0]);
-        return WEIR_PERMANENT;
-    case ENOEXEC:
-        weir_delivery_set_error(d, "cannot run %.300s: %s (a script needs a #! line)",
-                                h->config->argv[0], strerror(why));
-        return WEIR_RETRY;
-    default:
-        weir_delivery_set_error(d, "cannot run %.300s: %s", h->config->argv[0],
-                                strerror(why));
-        return WEIR_RETRY;
-    }
+    struct wr_handler *h = a->handler;
+
+    if (atomic_fetch_add(&h->start_failures, 1) + 1 < BROKEN_AFTER)
+        return;
+    if (!wr_handler_is_broken(h))
+        wr_log_error("handler %s is broken (%s): its jobs are left to other workers "
+                     "for %d s",
+                     h->type, a->d->error, BROKEN_MS / 1000);
+    atomic_store(&h->broken_until_ms, wr_clock_ms() + BROKEN_MS);
+}
+
+static void
+note_start(struct attempt *a)
+{
+    atomic_store(&a->handler->start_failures, 0);
+    atomic_store(&a->handler->broken_until_ms, 0);
+}
+
+/* The worker has too little of something just now: that is not the job's fault. */
+static bool
+is_short_of(int why)
+{
+    return why == EAGAIN || why == ENOMEM || why == EMFILE || why == ENFILE ||
+           why == ENOSPC || why == EDQUOT;
 }
 
 static enum weir_outcome
-judge(const struct handler_exec *h, struct weir_delivery *d,
-      const struct wr_exec_end *end, const struct wr_buf *err)
+short_of(struct attempt *a, const char *what, int why)
 {
-    enum weir_outcome outcome;
+    weir_delivery_set_error(a->d, "%s: %s", what, strerror(why));
+    a->d->delay_ms = SHORT_OF_MS;
+    return WEIR_SNOOZE;
+}
+
+static enum weir_outcome
+not_started(struct attempt *a)
+{
+    static const char *const steps[] = {
+        [WR_STEP_FORK] = "starting it",
+        [WR_STEP_LIMITS] = "setting its limits",
+        [WR_STEP_USER] = "changing its user or group",
+        [WR_STEP_FOLDER] = "entering its working folder",
+        [WR_STEP_EXEC] = NULL,
+    };
+    const struct wr_exec_end *end = &a->d->exec;
+    const char *name = a->config->argv[0], *step = steps[end->start_step],
+               *why = strerror(end->start_errno), *hint = "";
+
+    if (is_short_of(end->start_errno))
+        return short_of(a, "out of resources to start a command", end->start_errno);
+    if (end->start_errno == E2BIG) {
+        weir_delivery_set_error(a->d,
+                                "cannot run %.300s: its arguments, environment and "
+                                "metadata are too long for this system",
+                                name);
+        return WEIR_PERMANENT;
+    }
+    if (end->start_step == WR_STEP_EXEC && end->start_errno == ENOEXEC)
+        hint = " (a script needs a #! line)";
+    if (end->start_step == WR_STEP_EXEC && end->start_errno == ENOENT &&
+        access(name, F_OK) == 0)
+        hint = " (the program that its #! line names)";
+    weir_delivery_set_error(a->d, "cannot run %.300s: %s%s%s%s", name, step ? step : "",
+                            step ? ": " : "", why, hint);
+    if (end->start_errno != ETXTBSY) /* it is just being written */
+        note_start_failure(a);
+    return WEIR_RETRY;
+}
+
+/* ---- outcome ---- */
+
+static enum weir_outcome
+stopped(struct attempt *a)
+{
+    int64_t limit = atomic_load(&a->d->limit_ms);
+    char what[64];
+
+    if (a->d->exec.stop == WR_EXEC_IDLE) {
+        wr_text_show_duration(a->config->o.idle_timeout_ms, what, sizeof(what));
+        weir_delivery_set_error(a->d, "timeout: silent for %s", what);
+    } else {
+        wr_text_show_duration(limit > 0 ? limit : a->timeout_ms, what, sizeof(what));
+        weir_delivery_set_error(a->d, "timeout after %s", what);
+    }
+    return WEIR_RETRY;
+}
+
+/* What it said on the control pipe wins over its exit status. */
+static enum weir_outcome
+as_it_said(struct attempt *a)
+{
+    struct weir_delivery *d = a->d;
+    const struct wr_exec_end *end = &d->exec;
+    const char *why = end->why[0] != '\0' ? end->why : "its command said so";
+
+    weir_delivery_set_error(d, "%s", why);
+    switch (end->said) {
+    case WR_SAID_SNOOZE:
+        d->delay_ms = end->delay_ms >= 0 ? end->delay_ms : a->config->o.snooze_ms;
+        return WEIR_SNOOZE;
+    case WR_SAID_PERMANENT:
+        return WEIR_PERMANENT;
+    case WR_SAID_RETRY:
+    case WR_SAID_NOTHING:
+        break;
+    }
+    d->delay_ms = end->delay_ms;
+    return WEIR_RETRY;
+}
+
+static enum weir_outcome
+killed(struct attempt *a)
+{
+    const struct wr_exec_end *end = &a->d->exec;
+    const char *name = sigabbrev_np(end->signal);
     char what[80];
 
-    if (end->timed_out) {
-        wr_text_show_duration(d->record.timeout_ms, what, sizeof(what));
-        weir_delivery_set_error(d, "timeout after %s", what);
-        return WEIR_RETRY;
+    snprintf(what, sizeof(what), "killed by SIG%s%s%s", name ? name : "?",
+             end->core ? " (core dumped)" : "",
+             end->out_of_memory ? " (out of memory?)" : "");
+    say(a->d, what);
+    return WEIR_RETRY;
+}
+
+static enum weir_outcome
+exited(struct attempt *a)
+{
+    struct weir_delivery *d = a->d;
+    int status = d->exec.exit_code;
+    enum weir_outcome outcome = wr_exec_config_outcome(a->config, status);
+    char what[32];
+
+    if (outcome == WEIR_DONE) {
+        if (d->exec.pushed) {
+            weir_delivery_set_error(d, "it asked for follow-up jobs (push), which this "
+                                       "version cannot enqueue");
+            return WEIR_RETRY;
+        }
+        return wr_exec_result_take(d, a->config, &d->exec,
+                                   a->config->cwd ? a->config->cwd : a->folder)
+                   ? WEIR_DONE
+                   : WEIR_RETRY;
     }
-    if (end->signal != 0) {
-        snprintf(what, sizeof(what), "killed by SIG%s",
-                 sigabbrev_np(end->signal) ? sigabbrev_np(end->signal) : "?");
-        say(d, what, err);
-        return WEIR_RETRY;
-    }
-    snprintf(what, sizeof(what), "exit %d", end->exit_code);
-    outcome = wr_exec_config_outcome(h->config, end->exit_code);
-    if (outcome != WEIR_DONE)
-        say(d, what, err);
+    snprintf(what, sizeof(what), "exit %d", status);
+    say(d, what);
     if (outcome == WEIR_SNOOZE)
-        d->delay_ms = h->config->o.snooze_ms;
+        d->delay_ms = a->config->o.snooze_ms;
     return outcome;
 }
 
 static enum weir_outcome
-run_command(const struct handler_exec *h, struct wr_spawner *spawner,
-            struct weir_delivery *d, const struct env *env)
+judge(struct attempt *a)
 {
-    const struct wr_record *r = &d->record;
-    struct wr_buf err = {0};
-    struct wr_exec_end end;
-    struct weir_error why = {0};
+    const struct wr_exec_end *end = &a->d->exec;
     enum weir_outcome outcome;
-    enum weir_err rc = wr_spawner_run(
-        spawner, d->slot, (const char *const *)h->config->argv,
-        (const char *const *)env->list, r->payload, r->timeout_ms, r->kill_after_ms,
-        h->config->o.result_max, &d->result, &err, &end, &why);
+
+    if (end->start_errno != 0)
+        return not_started(a);
+    if (end->signal == 0 && wr_exec_config_is_broken(a->config, end->exit_code)) {
+        outcome = exited(a);
+        note_start_failure(a);
+        return outcome;
+    }
+    note_start(a);
+    if (end->stop == WR_EXEC_TIMEOUT || end->stop == WR_EXEC_IDLE)
+        return stopped(a);
+    if (end->said != WR_SAID_NOTHING)
+        return as_it_said(a);
+    return end->signal != 0 ? killed(a) : exited(a);
+}
+
+/* ---- while it runs ---- */
+
+static void
+on_progress(void *context, const char *text)
+{
+    const struct attempt *a = context;
+    char *rest;
+    long percent = strtol(text, &rest, 10);
+
+    weir_delivery_progress(a->d, rest == text ? -1 : (int)percent,
+                           rest == text ? text + strspn(text, "- ")
+                                        : rest + strspn(rest, " "));
+}
+
+static void
+on_extend(void *context, int64_t total_ms)
+{
+    const struct attempt *a = context;
+
+    atomic_store(&a->d->limit_ms, total_ms);
+}
+
+/* ---- one attempt ---- */
+
+static int64_t
+shorter(int64_t a, int64_t b)
+{
+    return a > 0 && (b <= 0 || a < b) ? a : b;
+}
+
+static enum wr_exec_out
+where_to(enum weir_exec_result result)
+{
+    switch (result) {
+    case WEIR_EXEC_NONE:
+        return WR_OUT_LOG;
+    case WEIR_EXEC_LAST_LINE:
+        return WR_OUT_TAIL;
+    case WEIR_EXEC_STDOUT:
+    case WEIR_EXEC_JSON:
+        break;
+    }
+    return WR_OUT_HEAD;
+}
+
+static enum weir_outcome
+run_in_folder(struct attempt *a, struct wr_spawner *spawner,
+              const struct wr_exec_env *env)
+{
+    const struct wr_exec_config *c = a->config;
+    struct weir_delivery *d = a->d;
+    struct weir_error why = {0};
+    const struct wr_exec_run run = {
+        .argv = (const char *const *)c->argv,
+        .env = (const char *const *)env->list,
+        .clean = c->o.clean_env,
+        .cwd = c->cwd ? c->cwd : a->folder,
+        .limits = &c->limits,
+        .payload = d->record.payload,
+        .timeout_ms = a->timeout_ms,
+        .idle_ms = c->o.idle_timeout_ms,
+        .kill_after_ms = d->kill_after_ms,
+        .stop_signal = c->o.stop_signal,
+        .keep_stragglers = c->o.keep_stragglers,
+        .out = where_to(c->o.result),
+        .result_max = c->o.result_max,
+        .control = true,
+    };
+    const struct wr_exec_events events = {
+        .context = a, .on_progress = on_progress, .on_extend = on_extend};
+    enum weir_err rc = wr_spawner_run(spawner, d->slot, &run, &events, &d->result,
+                                      &d->log, &d->exec, &why);
 
     if (rc == WEIR_E_BUG && wr_spawner_current()) {
         /* Nothing can be started any more, and what ran may still run. The supervisor
@@ -222,46 +323,102 @@ run_command(const struct handler_exec *h, struct wr_spawner *spawner,
     }
     if (rc != WEIR_OK) {
         weir_delivery_set_error(d, "%s", why.text);
-        outcome = WEIR_RETRY;
-    } else if (end.start_errno != 0) {
-        outcome = not_started(h, d, end.start_errno);
-    } else {
-        outcome = judge(h, d, &end, &err);
+        return WEIR_RETRY;
     }
-    wr_buf_fini(&err);
-    return outcome;
+    d->has_exec = true;
+    return judge(a);
+}
+
+static int
+make_folder(struct attempt *a, struct wr_spawner *spawner)
+{
+    static _Atomic unsigned long count;
+    const struct wr_exec_limits *l = &a->config->limits;
+    char name[32];
+
+    snprintf(name, sizeof(name), "%lu", ++count);
+    return wr_folder_make(
+        wr_spawner_folder(spawner), name, l->switch_user ? l->uid : (uid_t)-1,
+        l->switch_group ? l->gid : (gid_t)-1, a->folder, sizeof(a->folder));
+}
+
+/* Out of the base folder, which ends with the worker. */
+static void
+keep_folder(struct attempt *a, struct wr_spawner *spawner)
+{
+    const char *base = wr_spawner_folder(spawner), *name = strrchr(base, '.'),
+               *own = strrchr(a->folder, '/');
+    char kept[WR_FOLDER_MAX];
+
+    snprintf(kept, sizeof(kept), "%.*s/weir-kept%s.%s", (int)(strrchr(base, '/') - base),
+             base, name, own + 1);
+    if (rename(a->folder, kept) == 0) {
+        wr_log_warn("job %s: its working folder is kept: %s", a->d->id, kept);
+        wr_buf_addf(&a->d->log, "%s[weir] working folder kept: %s\n",
+                    a->d->log.len > 0 && a->d->log.ptr[a->d->log.len - 1] != '\n' ? "\n"
+                                                                                  : "",
+                    kept);
+    } else {
+        (void)wr_folder_remove(a->folder);
+    }
 }
 
 static enum weir_outcome
-exec_run(struct wr_handler *handler, struct weir_delivery *d)
+attempt(struct attempt *a, struct wr_spawner *spawner)
 {
-    struct wr_spawner *spawner = wr_spawner_current();
-    enum weir_outcome outcome = WEIR_RETRY;
-    struct env env = {0};
+    struct wr_exec_env env = {0};
+    enum weir_outcome outcome;
+    int why = make_folder(a, spawner);
 
-    if (!spawner)
-        return WEIR_RETRY; /* the child is about to end */
-    wr_spawner_arm(spawner, d->slot);
-    if (atomic_load(&d->stop) != WR_STOP_NONE)
-        return WEIR_RETRY; /* it was told so before a kill could have reached it */
-    env_fill(&env, d);
-    for (char **e = ((const struct handler_exec *)handler)->config->env; e && *e; e++)
-        env_add(&env, "%s", *e);
+    if (why != 0)
+        return short_of(a, "cannot make a working folder", why);
+    wr_exec_env_fill(&env, a->d, a->config, a->folder, a->timeout_ms);
     if (env.failed)
-        weir_delivery_set_error(d, "out of memory");
+        outcome = short_of(a, "cannot start a command", ENOMEM);
     else
-        outcome = run_command((const struct handler_exec *)handler, spawner, d, &env);
-    env_fini(&env);
+        outcome = run_in_folder(a, spawner, &env);
+    wr_exec_env_fini(&env);
+    if (a->config->o.keep_failed_dir && outcome != WEIR_DONE)
+        keep_folder(a, spawner);
+    else if (!wr_folder_remove(a->folder))
+        wr_log_warn("job %s: its working folder %s cannot be removed whole", a->d->id,
+                    a->folder);
     return outcome;
 }
 
-static void
-exec_stop(struct wr_handler *handler, struct weir_delivery *d, enum wr_stop why)
+enum weir_outcome
+wr_exec_attempt(struct wr_handler *handler, const struct wr_exec_config *config,
+                struct weir_delivery *d)
 {
     struct wr_spawner *spawner = wr_spawner_current();
-    int64_t kill_after = d->record.kill_after_ms;
+    struct attempt a = {.handler = handler, .config = config, .d = d};
 
-    (void)handler;
+    a.timeout_ms = shorter(config->o.timeout_ms, d->record.timeout_ms);
+    d->kill_after_ms = config->o.kill_after_ms > 0 ? config->o.kill_after_ms
+                                                   : d->record.kill_after_ms;
+    d->max_snoozes = config->o.max_snoozes;
+    wr_buf_clear(&d->log);
+    d->has_exec = false;
+    if (!spawner)
+        return WEIR_RETRY; /* the child is about to end */
+    if (wr_handler_is_broken(handler)) {
+        d->not_taken = true;
+        weir_delivery_set_error(d, "handler %.100s cannot be started on this worker",
+                                handler->type);
+        return WEIR_RETRY;
+    }
+    wr_spawner_arm(spawner, d->slot);
+    if (atomic_load(&d->stop) != WR_STOP_NONE)
+        return WEIR_RETRY; /* it was told so before a kill could have reached it */
+    return attempt(&a, spawner);
+}
+
+void
+wr_exec_attempt_stop(struct weir_delivery *d, enum wr_stop why)
+{
+    struct wr_spawner *spawner = wr_spawner_current();
+    int64_t kill_after = d->kill_after_ms;
+
     switch (why) {
     case WR_STOP_NONE:
         return;
@@ -277,6 +434,21 @@ exec_stop(struct wr_handler *handler, struct weir_delivery *d, enum wr_stop why)
     }
     if (spawner)
         wr_spawner_kill(spawner, d->slot, kill_after);
+}
+
+/* ---- as a handler ---- */
+
+static enum weir_outcome
+exec_run(struct wr_handler *handler, struct weir_delivery *d)
+{
+    return wr_exec_attempt(handler, ((struct handler_exec *)handler)->config, d);
+}
+
+static void
+exec_stop(struct wr_handler *handler, struct weir_delivery *d, enum wr_stop why)
+{
+    (void)handler;
+    wr_exec_attempt_stop(d, why);
 }
 
 static void

@@ -98,6 +98,11 @@ fill_run(struct wr_io *io, struct wr_run *run, struct wr_line *line,
     run->d.context = io->o->context;
     run->d.error[0] = '\0';
     run->d.delay_ms = -1;
+    run->d.max_snoozes = 0;
+    run->d.not_taken = run->d.has_exec = false;
+    run->d.last_error[0] = '\0';
+    run->d.name_space = io->w->ns;
+    atomic_store(&run->d.limit_ms, 0);
     run->d.progress_new = false;
     run->d.mu = &io->runner->mu;
     run->handler = NULL;
@@ -106,6 +111,7 @@ fill_run(struct wr_io *io, struct wr_run *run, struct wr_line *line,
         run->d.type = run->d.record.type.ptr;
         run->handler = find_handler(io->w, run->d.type);
     }
+    atomic_store(&run->d.kill_after_ms, run->d.record.kill_after_ms);
 }
 
 /* What took a worker with it runs alone, so that only it can do it again; so does what

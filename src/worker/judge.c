@@ -38,8 +38,11 @@ fail_run(struct wr_run *run)
 static enum wr_verdict
 snooze_run(struct wr_run *run)
 {
-    if (run->d.state.snoozes >= WR_SNOOZES_MAX) {
-        weir_delivery_set_error(&run->d, "snoozed %d times", WR_SNOOZES_MAX);
+    int64_t most = run->d.max_snoozes > 0 ? run->d.max_snoozes : WR_SNOOZES_MAX;
+
+    if (run->d.state.snoozes >= most) {
+        weir_delivery_set_error(&run->d, "snoozed %lld times", (long long)most);
+        run->d.delay_ms = -1;
         run->reason = "attempts";
         return fail_run(run);
     }
@@ -87,7 +90,9 @@ wr_judge_stopped(struct wr_run *run, enum wr_stop stop)
         weir_delivery_set_error(d, "interrupted too often");
         break;
     case WR_STOP_TIMEOUT:
-        wr_text_show_duration(d->record.timeout_ms, limit, sizeof(limit));
+        wr_text_show_duration(atomic_load(&d->limit_ms) > 0 ? atomic_load(&d->limit_ms)
+                                                            : d->record.timeout_ms,
+                              limit, sizeof(limit));
         weir_delivery_set_error(d, "timeout after %s", limit);
         break;
     case WR_STOP_CANCELLED:
@@ -110,6 +115,11 @@ wr_judge(struct wr_run *run)
         return wr_judge_stopped(run, stop);
     if (!run->handler)
         return judge_unknown(run);
+    if (run->d.not_taken) {
+        run->d.delay_ms = NO_HANDLER_MS;
+        run->reason = "snoozed";
+        return WR_VERDICT_RETRY;
+    }
     run->reason = "failed";
     switch (run->outcome) {
     case WEIR_DONE:

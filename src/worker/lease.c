@@ -62,8 +62,11 @@ static int64_t
 limit_of(const struct wr_run *run)
 {
     const struct wr_record *r = &run->d.record;
+    int64_t extended = atomic_load(&run->d.limit_ms);
+    int64_t limit = extended > r->timeout_ms ? extended : r->timeout_ms;
+    int64_t kill_after = atomic_load(&run->d.kill_after_ms);
 
-    return r->timeout_ms > 0 ? r->timeout_ms + r->kill_after_ms + OVERTIME_MS : 0;
+    return r->timeout_ms > 0 ? limit + kill_after + OVERTIME_MS : 0;
 }
 
 static bool

@@ -355,6 +355,7 @@ wr_runner_free_run(struct wr_runner *r, struct wr_run *run)
     wr_record_fini(&run->d.record);
     if (run->d.result.cap > 4096)
         wr_buf_fini(&run->d.result);
+    wr_buf_fini(&run->d.log);
     if (--run->ref->refs == 0) {
         wr_batch_fini(&run->ref->batch);
         free(run->ref);

@@ -5,30 +5,19 @@
 #include <linux/close_range.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "worker/exec_config.h"
 #include "worker/spawn.h"
 
 #define PATH_DEFAULT "/usr/local/bin:/usr/bin:/bin"
 
 extern char **environ;
-
-/* The worker's secrets, and names that belong to a job's own facts. */
-static bool
-is_passed(const char *variable)
-{
-    static const char *const kept_back[] = {"WEIR_", "REDIS", "VALKEY", NULL};
-
-    for (size_t i = 0; kept_back[i]; i++) {
-        if (strncmp(variable, kept_back[i], strlen(kept_back[i])) == 0)
-            return false;
-    }
-    return true;
-}
 
 bool
 wr_spawn_take_environment(struct wr_spawn *sp)
@@ -41,7 +30,7 @@ wr_spawn_take_environment(struct wr_spawn *sp)
     if (!sp->env)
         return false;
     for (size_t i = 0; i < n; i++) {
-        if (is_passed(environ[i]))
+        if (!wr_exec_is_secret(environ[i]))
             sp->env[sp->env_n++] = environ[i];
     }
     sp->path = getenv("PATH");
@@ -52,13 +41,21 @@ wr_spawn_take_environment(struct wr_spawn *sp)
 
 /* ---- between fork and exec: async-signal-safe calls only ---- */
 
+/* What failed, over the status pipe. */
+struct failure {
+    int why;
+    enum wr_exec_step step;
+};
+
 struct start {
-    const char *path;
+    const char *path, *cwd;
     char **argv, **env;
     const int *fds; /* for 0, 1, ... */
-    int status_fd;
+    int fds_n;
+    int status_fd, cgroup_fd; /* of cgroup.procs, or -1 */
     pid_t parent;
-    const struct rlimit *nofile; /* NULL: as it is */
+    const struct wr_exec_limits *limits; /* NULL: none */
+    const struct rlimit *nofile;         /* NULL: as it is */
 };
 
 /* execvp(3), but never by a shell: a file without a known format is ENOEXEC. Answers the
@@ -98,36 +95,52 @@ exec_by_path(const struct start *s)
 }
 
 static int
-prepare(const struct start *s)
+prepare(const struct start *s, enum wr_exec_step *step)
 {
-    if (setsid() < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) != 0)
+    int why;
+
+    *step = WR_STEP_FORK;
+    if (setsid() < 0)
+        return errno;
+    if (s->nofile && setrlimit(RLIMIT_NOFILE, s->nofile) != 0)
+        return errno;
+    why = wr_limits_apply(s->limits, s->cgroup_fd, step);
+    if (why != 0)
+        return why;
+    /* After the user: a change of user takes it back. */
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0)
         return errno;
     if (getppid() != s->parent)
         _exit(127); /* the spawner is gone: nobody waits */
-    for (int i = 0; i < WR_SPAWN_PIPES; i++) {
+    *step = WR_STEP_FOLDER;
+    if (s->cwd && chdir(s->cwd) != 0)
+        return errno;
+    *step = WR_STEP_FORK;
+    for (int i = 0; i < s->fds_n; i++) {
         if (dup2(s->fds[i], i) < 0)
             return errno;
     }
-    if (s->nofile && setrlimit(RLIMIT_NOFILE, s->nofile) != 0)
-        return errno;
     /* Ours are close-on-exec anyway; kernels before 5.11 have no such call. */
-    (void)close_range(WR_SPAWN_PIPES, ~0U, CLOSE_RANGE_CLOEXEC);
-    return 0;
+    (void)close_range((unsigned)s->fds_n, ~0U, CLOSE_RANGE_CLOEXEC);
+    *step = WR_STEP_LIMITS;
+    return wr_limits_apply_last(s->limits);
 }
 
 static _Noreturn void
 become_command(const struct start *s)
 {
-    int why = prepare(s);
+    struct failure f = {0};
 
-    if (why == 0) {
+    f.why = prepare(s, &f.step);
+    if (f.why == 0) {
         sigset_t none;
 
         sigemptyset(&none);
         sigprocmask(SIG_SETMASK, &none, NULL);
-        why = exec_by_path(s);
+        f.step = WR_STEP_EXEC;
+        f.why = exec_by_path(s);
     }
-    (void)!write(s->status_fd, &why, sizeof(why));
+    (void)!write(s->status_fd, &f, sizeof(f));
     _exit(127);
 }
 
@@ -135,47 +148,106 @@ become_command(const struct start *s)
 
 struct words {
     char **argv, **env;
-    char key[64];
+    size_t env_n;
+    const char *cwd;
+    struct wr_exec_limits limits;
+    char key[64], socket[160];
 };
+
+static char *
+take_word(char **at, const char *end)
+{
+    char *word = *at;
+
+    if (word >= end)
+        return NULL;
+    *at += strlen(word) + 1;
+    return word;
+}
+
+static bool
+has_variable(const struct words *w, const char *text)
+{
+    size_t len = (size_t)(strchrnul(text, '=') - text);
+
+    for (size_t i = 0; i < w->env_n; i++) {
+        if (strncmp(w->env[i], text, len) == 0 && w->env[i][len] == '=')
+            return true;
+    }
+    return false;
+}
+
+/* The request's own come first, and the first of a name counts. */
+static void
+fill_environment(const struct wr_spawn_job *j, struct words *w, char **at, char *end)
+{
+    const struct wr_spawn *sp = j->spawn;
+
+    wr_spawn_key(j, w->key, sizeof(w->key));
+    w->env[w->env_n++] = w->key;
+    if (j->request.run.control && j->control_path[0] != '\0') {
+        snprintf(w->socket, sizeof(w->socket), "WEIR_CONTROL_SOCKET=%s", j->control_path);
+        w->env[w->env_n++] = w->socket;
+    }
+    for (uint32_t i = 0; i < j->request.envc; i++) {
+        char *text = take_word(at, end);
+
+        if (text && !has_variable(w, text))
+            w->env[w->env_n++] = text;
+    }
+    for (size_t i = 0; !j->request.run.clean && i < sp->env_n; i++) {
+        if (!has_variable(w, sp->env[i]))
+            w->env[w->env_n++] = sp->env[i];
+    }
+}
 
 /* Points argv and env into the request's words and the environment of all. */
 static bool
 split_words(const struct wr_spawn_job *j, struct words *w)
 {
-    const struct wr_spawn *sp = j->spawn;
     const struct wr_spawn_request *r = &j->request;
     char *at = j->body, *end = at + r->words_len;
-    size_t env_n = 0;
+    size_t groups_len = r->has_limits ? r->limits.groups_n * sizeof(gid_t) : 0;
 
-    w->argv = calloc((size_t)r->argc + 1 + r->envc + sp->env_n + 2, sizeof(*w->argv));
-    if (!w->argv)
+    if (groups_len > r->words_len)
         return false;
+    end -= groups_len;
+    w->argv = calloc((size_t)r->argc + 1 + r->envc + j->spawn->env_n + 3,
+                     sizeof(*w->argv));
+    w->limits = r->limits;
+    w->limits.groups = malloc(groups_len + 1);
+    if (!w->argv || !w->limits.groups)
+        return false;
+    memcpy(w->limits.groups, end, groups_len);
     w->env = w->argv + r->argc + 1;
-    for (size_t i = 0; i < r->argc && at < end; i++, at += strlen(at) + 1)
-        w->argv[i] = at;
-    for (size_t i = 0; i < r->envc && at < end; i++, at += strlen(at) + 1)
-        w->env[env_n++] = at;
-    wr_spawn_key(j, w->key, sizeof(w->key));
-    w->env[env_n++] = w->key;
-    memcpy(w->env + env_n, sp->env, sp->env_n * sizeof(*w->env));
+    for (uint32_t i = 0; i < r->argc; i++)
+        w->argv[i] = take_word(&at, end);
+    fill_environment(j, w, &at, end);
+    w->cwd = r->has_cwd ? take_word(&at, end) : NULL;
     return true;
 }
 
-void
-wr_spawn_close_pipe(struct wr_spawn_job *j, int i)
+static const char *
+path_of(const struct wr_spawn_job *j, const struct words *w)
 {
-    wr_watch_free(j->pipes[i].watch);
-    if (j->pipes[i].fd >= 0)
-        close(j->pipes[i].fd);
-    j->pipes[i] = (struct wr_spawn_pipe){.fd = -1};
+    for (size_t i = 0; i < w->env_n; i++) {
+        if (strncmp(w->env[i], "PATH=", 5) == 0)
+            return w->env[i] + 5;
+    }
+    return j->request.run.clean ? PATH_DEFAULT : j->spawn->path;
+}
+
+static int
+pipes_n(const struct wr_spawn_job *j)
+{
+    return j->request.run.control ? WR_SPAWN_PIPES : WR_SPAWN_CONTROL;
 }
 
 /* The command's ends of the pipes go to theirs[]. */
 static int
-open_pipes(struct wr_spawn_job *j, int theirs[WR_SPAWN_PIPES],
-           bool (*watch)(struct wr_spawn_job *job, int pipe))
+open_pipes(struct wr_spawn_job *j, int theirs[WR_SPAWN_PIPES])
 {
-    for (int i = 0; i < WR_SPAWN_PIPES; i++) {
+    for (int i = 0; i < pipes_n(j); i++) {
         int fds[2];
 
         if (i == 0 && j->request.payload_len == 0) {
@@ -186,7 +258,7 @@ open_pipes(struct wr_spawn_job *j, int theirs[WR_SPAWN_PIPES],
             return errno;
         j->pipes[i].fd = fds[i == 0 ? 1 : 0];
         theirs[i] = fds[i == 0 ? 0 : 1];
-        if (!watch(j, i))
+        if (!wr_spawn_watch_pipe(j, i))
             return ENOMEM;
     }
     return 0;
@@ -205,70 +277,98 @@ static pid_t __attribute__((noinline)) fork_command(const struct start *s)
 }
 
 /* Waits for exec to succeed (end of the pipe) or to say why not. */
-static int
+static struct failure
 exec_result(int fd)
 {
-    int why = 0;
+    struct failure f = {0};
     ssize_t n;
 
     do
-        n = read(fd, &why, sizeof(why));
+        n = read(fd, &f, sizeof(f));
     while (n < 0 && errno == EINTR);
-    return n == (ssize_t)sizeof(why) ? why : 0;
+    return n == (ssize_t)sizeof(f) ? f : (struct failure){0};
 }
 
 static int
-fork_and_exec(struct wr_spawn_job *j, const struct words *w, const int *theirs)
+fork_and_exec(struct wr_spawn_job *j, struct start *s)
 {
     struct wr_spawn *sp = j->spawn;
-    struct start s = {.path = sp->path,
-                      .argv = w->argv,
-                      .env = w->env,
-                      .fds = theirs,
-                      .parent = getpid(),
-                      .nofile = sp->limit_raised ? &sp->nofile : NULL};
-    int status[2], why;
+    struct failure f = {0};
+    int status[2];
     pid_t pid;
 
     if (pipe2(status, O_CLOEXEC) != 0)
         return errno;
-    s.status_fd = status[1];
-    pid = fork_command(&s);
-    why = pid < 0 ? errno : 0;
-    if (pid > 0) /* setsid makes this the group's number too */
+    s->status_fd = status[1];
+    pid = fork_command(s);
+    if (pid < 0)
+        f.why = errno;
+    else /* setsid makes this the group's number too */
         atomic_store(&sp->slots->slot[j->slot].pgid, (int)pid);
     close(status[1]);
     if (pid > 0)
-        why = exec_result(status[0]);
+        f = exec_result(status[0]);
     close(status[0]);
-    if (why == 0) {
+    if (f.why == 0) {
         j->pid = pid;
         return 0;
     }
+    j->end.start_step = f.step;
     if (pid > 0) {
         waitpid(pid, NULL, 0);
         atomic_store(&sp->slots->slot[j->slot].pgid, 0);
     }
+    return f.why;
+}
+
+/* -1 where there is none, or where what it leaves behind may stay. */
+static int
+open_cgroup_procs(struct wr_spawn_job *j)
+{
+    int folder = j->request.run.keep_stragglers ? -1 : wr_cgroup_open(j);
+
+    return folder < 0 ? -1 : openat(folder, "cgroup.procs", O_WRONLY | O_CLOEXEC);
+}
+
+static int
+start_words(struct wr_spawn_job *j, const struct words *w, const int *theirs)
+{
+    struct wr_spawn *sp = j->spawn;
+    struct start s = {.path = path_of(j, w),
+                      .cwd = w->cwd,
+                      .argv = w->argv,
+                      .env = w->env,
+                      .fds = theirs,
+                      .fds_n = pipes_n(j),
+                      .cgroup_fd = open_cgroup_procs(j),
+                      .parent = getpid(),
+                      .limits = j->request.has_limits ? &w->limits : NULL,
+                      .nofile = sp->limit_raised ? &sp->nofile : NULL};
+    int why = fork_and_exec(j, &s);
+
+    if (s.cgroup_fd >= 0)
+        close(s.cgroup_fd);
     return why;
 }
 
 int
-wr_spawn_start(struct wr_spawn_job *j, bool (*watch)(struct wr_spawn_job *job, int pipe))
+wr_spawn_start(struct wr_spawn_job *j)
 {
-    int theirs[WR_SPAWN_PIPES] = {-1, -1, -1}, why;
+    int theirs[WR_SPAWN_PIPES] = {-1, -1, -1, -1}, why = ENOMEM;
     struct words w = {0};
 
-    if (!split_words(j, &w))
-        return ENOMEM;
-    why = w.argv[0] ? open_pipes(j, theirs, watch) : EINVAL;
+    j->end.start_step = WR_STEP_FORK;
+    if (split_words(j, &w))
+        why = w.argv[0] ? open_pipes(j, theirs) : EINVAL;
     if (why == 0)
-        why = fork_and_exec(j, &w, theirs);
+        why = start_words(j, &w, theirs);
     for (int i = 0; i < WR_SPAWN_PIPES; i++) {
         if (theirs[i] >= 0 && theirs[i] != j->spawn->null_fd)
             close(theirs[i]);
         if (why != 0)
             wr_spawn_close_pipe(j, i);
     }
+    free(w.limits.groups);
     free(w.argv);
     return why;
 }

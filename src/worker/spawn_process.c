@@ -1,4 +1,5 @@
-/* The spawner process: requests, pipes, the ends of commands, and their times. */
+/* The spawner process: its set-up, its requests, the ends of its children, its own end.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -13,148 +14,15 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "worker/exec_folder.h"
 #include "worker/spawn.h"
 
-/* After the leader's end its group has SIGTERM, and so long until SIGKILL; the answer
- * waits for its pipes until a little later, and never a second. */
-#define STRAGGLER_MS 700
-#define ANSWER_MS 900
-#define ERR_HEAD 16384 /* of stderr: what is kept of its begin; the rest is tail */
 #define PIECE 65536
-#define PIECES 4      /* a turn, so that a flood does not starve the others */
+#define PIECES 16     /* a turn */
 #define END_TURNS 200 /* of END_NAP_MS: for killed processes to be reaped */
 #define END_NAP_MS 10
 
-/* ---- the end of a command ---- */
-
-static void
-kill_group(const struct wr_spawn_job *j, int sig)
-{
-    if (j->pid > 1)
-        kill(-j->pid, sig);
-}
-
-static bool
-group_lives(const struct wr_spawn_job *j)
-{
-    return j->pid > 1 && kill(-j->pid, 0) == 0;
-}
-
-static void
-ask_sock(struct wr_spawn_job *j)
-{
-    wr_watch_ask(j->watch, j->phase == WR_SPAWN_ANSWERING ? WR_READABLE | WR_WRITABLE
-                                                          : WR_READABLE);
-}
-
-static void
-send_answer(struct wr_spawn_job *j)
-{
-    while (j->reply_sent < j->reply.len) {
-        ssize_t n = send(j->sock, j->reply.ptr + j->reply_sent,
-                         j->reply.len - j->reply_sent, MSG_DONTWAIT | MSG_NOSIGNAL);
-
-        if (n > 0) {
-            j->reply_sent += (size_t)n;
-        } else if (n == 0 || errno != EINTR) {
-            if (n < 0 && errno != EAGAIN)
-                wr_loop_stop(j->spawn->loop); /* nobody is there any more */
-            return;
-        }
-    }
-    wr_buf_fini(&j->reply);
-    free(j->body);
-    j->body = NULL;
-    j->phase = WR_SPAWN_IDLE;
-    ask_sock(j);
-}
-
-static void
-answer(struct wr_spawn_job *j)
-{
-    struct wr_spawn_answer a = {.end = j->end};
-    struct wr_buf err = {0};
-
-    for (int i = 0; i < WR_SPAWN_PIPES; i++)
-        wr_spawn_close_pipe(j, i);
-    wr_timer_off(j->timer);
-    if (group_lives(j))
-        kill_group(j, SIGKILL);
-    j->phase = WR_SPAWN_ANSWERING;
-    if (j->pid != 0)
-        wr_strays_sweep(j->spawn, NULL);
-    atomic_store(&j->spawn->slots->slot[j->slot].pgid, 0);
-    j->pid = 0;
-    a.end.bytes_in = (int64_t)j->sent;
-    a.end.bytes_out = j->out.bytes;
-    a.end.bytes_err = j->err.bytes;
-    a.end.out_truncated = j->out.bytes > (int64_t)j->out.head.len;
-    wr_capture_text(&j->err, &err);
-    a.result_len = j->out.head.len;
-    a.err_len = err.len;
-    wr_buf_clear(&j->reply);
-    wr_buf_add(&j->reply, &a, sizeof(a));
-    wr_buf_add(&j->reply, wr_buf_span(&j->out.head).ptr, j->out.head.len);
-    wr_buf_add(&j->reply, wr_buf_span(&err).ptr, err.len);
-    wr_buf_fini(&err);
-    wr_capture_reset(&j->out, 0, 0);
-    wr_capture_reset(&j->err, 0, 0);
-    j->reply_sent = 0;
-    if (j->reply.failed)
-        wr_loop_stop(j->spawn->loop); /* half an answer is none: kill all, and end */
-    ask_sock(j);
-    send_answer(j);
-}
-
-static void
-answer_if_over(struct wr_spawn_job *j)
-{
-    if (j->phase != WR_SPAWN_ENDING)
-        return;
-    if ((j->pipes[1].fd < 0 && j->pipes[2].fd < 0 && !group_lives(j)) ||
-        wr_clock_ms() >= j->answer_at_ms)
-        answer(j);
-}
-
-static void
-set_timer(struct wr_spawn_job *j)
-{
-    int64_t at = 0;
-
-    if (j->phase == WR_SPAWN_RUNNING) {
-        at = j->term_at_ms;
-        if (j->kill_at_ms != 0 && (at == 0 || j->kill_at_ms < at))
-            at = j->kill_at_ms;
-    } else if (j->phase == WR_SPAWN_ENDING) {
-        at = j->stragglers_killed ? j->answer_at_ms : j->kill_at_ms;
-    }
-    if (at != 0)
-        wr_timer_set(j->timer, at * 1000);
-    else
-        wr_timer_off(j->timer);
-}
-
-static void
-leader_ended(struct wr_spawn_job *j, int status, const struct rusage *usage)
-{
-    int64_t now = wr_clock_ms();
-
-    if (WIFEXITED(status))
-        j->end.exit_code = WEXITSTATUS(status);
-    else
-        j->end.signal = WTERMSIG(status);
-    j->end.wall_ms = now - j->started_ms;
-    j->end.user_us = (int64_t)usage->ru_utime.tv_sec * 1000000 + usage->ru_utime.tv_usec;
-    j->end.sys_us = (int64_t)usage->ru_stime.tv_sec * 1000000 + usage->ru_stime.tv_usec;
-    j->end.max_rss_kib = usage->ru_maxrss;
-    j->phase = WR_SPAWN_ENDING;
-    j->kill_at_ms = now + STRAGGLER_MS;
-    j->answer_at_ms = now + ANSWER_MS;
-    kill_group(j, SIGTERM);
-    kill_group(j, SIGCONT);
-    wr_strays_sweep(j->spawn, j);
-    set_timer(j);
-}
+/* ---- the ends of processes ---- */
 
 static struct wr_spawn_job *
 job_of_leader(struct wr_spawn *sp, pid_t pid)
@@ -178,7 +46,7 @@ reap(struct wr_spawn *sp)
         struct wr_spawn_job *j = job_of_leader(sp, pid);
 
         if (j) {
-            leader_ended(j, status, &usage);
+            wr_spawn_job_leader_ended(j, status, &usage);
         } else {
             wr_strays_forget(sp, pid);
             strays = true;
@@ -187,7 +55,7 @@ reap(struct wr_spawn *sp)
     if (strays) /* their children may be ours now */
         wr_strays_sweep(sp, NULL);
     for (size_t i = 0; i < sp->n; i++)
-        answer_if_over(&sp->jobs[i]);
+        wr_spawn_job_answer_if_over(&sp->jobs[i]);
 }
 
 static void
@@ -205,157 +73,7 @@ on_signal(void *arg, unsigned events)
         reap(sp);
 }
 
-/* ---- stopping one ---- */
-
-static void
-stop_command(struct wr_spawn_job *j, int64_t kill_after_ms)
-{
-    int64_t now = wr_clock_ms();
-
-    if (j->phase != WR_SPAWN_RUNNING)
-        return;
-    if (kill_after_ms <= 0) {
-        kill_group(j, SIGKILL);
-        return;
-    }
-    if (!j->term_sent) {
-        kill_group(j, SIGTERM);
-        kill_group(j, SIGCONT); /* one that is stopped could not act on it */
-    }
-    j->term_sent = true;
-    if (j->kill_at_ms == 0 || now + kill_after_ms < j->kill_at_ms)
-        j->kill_at_ms = now + kill_after_ms;
-    set_timer(j);
-}
-
-static void
-on_timer(void *arg)
-{
-    struct wr_spawn_job *j = arg;
-    int64_t now = wr_clock_ms();
-
-    if (j->phase == WR_SPAWN_RUNNING) {
-        if (j->term_at_ms != 0 && now >= j->term_at_ms) {
-            j->term_at_ms = 0;
-            j->end.timed_out = true;
-            stop_command(j, j->request.kill_after_ms);
-        }
-        if (j->kill_at_ms != 0 && now >= j->kill_at_ms) {
-            j->kill_at_ms = 0;
-            kill_group(j, SIGKILL);
-        }
-    } else if (j->phase == WR_SPAWN_ENDING && !j->stragglers_killed &&
-               now >= j->kill_at_ms) {
-        j->stragglers_killed = true;
-        if (group_lives(j))
-            kill_group(j, SIGKILL);
-        wr_strays_sweep(j->spawn, NULL);
-    }
-    set_timer(j);
-    answer_if_over(j);
-}
-
-/* ---- pipes ---- */
-
-static void
-feed_stdin(void *arg, unsigned events)
-{
-    struct wr_spawn_job *j = arg;
-    const char *payload = j->body + j->request.words_len;
-
-    (void)events;
-    while (j->sent < j->request.payload_len) {
-        ssize_t n = write(j->pipes[0].fd, payload + j->sent,
-                          (size_t)j->request.payload_len - j->sent);
-
-        if (n > 0)
-            j->sent += (size_t)n;
-        else if (n < 0 && errno == EAGAIN)
-            return;
-        else if (n == 0 || errno != EINTR)
-            break; /* it does not read: that is its right */
-    }
-    wr_spawn_close_pipe(j, 0);
-}
-
-static void
-drain_pipe(struct wr_spawn_job *j, int i, struct wr_capture *c)
-{
-    static char bytes[PIECE];
-
-    for (int turns = 0; turns < PIECES; turns++) {
-        ssize_t n = read(j->pipes[i].fd, bytes, sizeof(bytes));
-
-        if (n > 0) {
-            wr_capture_add(c, bytes, (size_t)n);
-        } else if (n < 0 && (errno == EINTR || errno == EAGAIN)) {
-            return;
-        } else {
-            wr_spawn_close_pipe(j, i);
-            answer_if_over(j);
-            return;
-        }
-    }
-}
-
-static void
-drain_stdout(void *arg, unsigned events)
-{
-    struct wr_spawn_job *j = arg;
-
-    (void)events;
-    drain_pipe(j, 1, &j->out);
-}
-
-static void
-drain_stderr(void *arg, unsigned events)
-{
-    struct wr_spawn_job *j = arg;
-
-    (void)events;
-    drain_pipe(j, 2, &j->err);
-}
-
-static bool
-watch_pipe(struct wr_spawn_job *j, int i)
-{
-    static wr_watch_fn *const fn[WR_SPAWN_PIPES] = {feed_stdin, drain_stdout,
-                                                    drain_stderr};
-    struct wr_spawn_pipe *p = &j->pipes[i];
-
-    if (wr_watch_new(j->spawn->loop, p->fd, fn[i], j, &p->watch, NULL) != WEIR_OK)
-        return false;
-    wr_watch_ask(p->watch, i == 0 ? WR_WRITABLE : WR_READABLE);
-    return true;
-}
-
 /* ---- requests ---- */
-
-static void
-start_job(struct wr_spawn_job *j)
-{
-    const struct wr_spawn_request *r = &j->request;
-    size_t err_max = (size_t)r->err_max,
-           head = err_max < 2 * ERR_HEAD ? err_max / 2 : ERR_HEAD,
-           tail = err_max - head > WR_CAPTURE_GAP ? err_max - head - WR_CAPTURE_GAP : 0;
-
-    j->end = (struct wr_exec_end){.exit_code = -1};
-    j->sent = 0;
-    j->kill_at_ms = 0;
-    j->term_sent = j->stragglers_killed = false;
-    j->number = ++j->spawn->count;
-    wr_capture_reset(&j->out, (size_t)r->result_max, 0);
-    wr_capture_reset(&j->err, head, tail);
-    j->started_ms = wr_clock_ms();
-    j->term_at_ms = r->timeout_ms > 0 ? j->started_ms + r->timeout_ms : 0;
-    j->end.start_errno = j->body ? wr_spawn_start(j, watch_pipe) : ENOMEM;
-    if (j->end.start_errno != 0) {
-        answer(j);
-        return;
-    }
-    j->phase = WR_SPAWN_RUNNING;
-    set_timer(j);
-}
 
 /* A whole header has come: false if it makes no sense here. */
 static bool
@@ -366,7 +84,7 @@ take_header(struct wr_spawn_job *j)
     j->next_got = 0;
     switch (r.message) {
     case WR_SPAWN_KILL:
-        stop_command(j, r.kill_after_ms);
+        wr_spawn_job_stop(j, r.kill_after_ms);
         return true;
     case WR_SPAWN_RUN:
         if (j->phase != WR_SPAWN_IDLE || r.words_len > SIZE_MAX / 2 ||
@@ -377,7 +95,7 @@ take_header(struct wr_spawn_job *j)
         j->body_got = 0;
         j->body = malloc(j->body_len + 1);
         if (j->body_len == 0)
-            start_job(j);
+            wr_spawn_job_start(j);
         return true;
     }
     return false;
@@ -410,14 +128,14 @@ take_bytes(struct wr_spawn_job *j, size_t n)
     }
     j->body_got += n;
     if (j->body_got == j->body_len)
-        start_job(j);
+        wr_spawn_job_start(j);
     return true;
 }
 
 static void
 receive(struct wr_spawn_job *j)
 {
-    for (int turns = 0; turns < 4 * PIECES; turns++) {
+    for (int turns = 0; turns < PIECES; turns++) {
         size_t len;
         char *to = place_of_next(j, &len);
         ssize_t n = recv(j->sock, to, len, MSG_DONTWAIT);
@@ -436,8 +154,8 @@ on_sock(void *arg, unsigned events)
 {
     struct wr_spawn_job *j = arg;
 
-    if ((events & WR_WRITABLE) && j->phase == WR_SPAWN_ANSWERING)
-        send_answer(j);
+    if (events & WR_WRITABLE)
+        wr_spawn_job_send(j);
     if (events & WR_READABLE)
         receive(j);
 }
@@ -448,8 +166,10 @@ on_sock(void *arg, unsigned events)
 static void
 kill_all(struct wr_spawn *sp)
 {
+    sp->ends = true;
     for (size_t i = 0; i < sp->n; i++) {
-        kill_group(&sp->jobs[i], SIGKILL);
+        wr_spawn_job_kill(&sp->jobs[i], SIGKILL);
+        wr_cgroup_kill(&sp->jobs[i]);
         sp->jobs[i].phase = WR_SPAWN_IDLE;
     }
     for (int turns = 0; turns < END_TURNS; turns++) {
@@ -501,11 +221,12 @@ open_signals(struct wr_spawn *sp)
     return sp->signal_fd >= 0 && prctl(PR_SET_PDEATHSIG, SIGUSR1) == 0;
 }
 
-/* A socket and three pipes a slot, and some of its own. Commands get the old limit. */
+/* Two sockets, four pipes and a cgroup a slot, and some of its own. Commands get the old
+ * limit. */
 static void
 raise_limit(struct wr_spawn *sp)
 {
-    rlim_t want = 64 + 6 * (rlim_t)sp->n;
+    rlim_t want = 64 + 8 * (rlim_t)sp->n;
     struct rlimit limit;
 
     if (getrlimit(RLIMIT_NOFILE, &sp->nofile) != 0 || sp->nofile.rlim_cur >= want)
@@ -524,20 +245,23 @@ open_jobs(struct wr_spawn *sp, const int *fds)
         *j = (struct wr_spawn_job){.spawn = sp, .slot = i, .sock = fds[i]};
         for (int k = 0; k < WR_SPAWN_PIPES; k++)
             j->pipes[k].fd = -1;
-        j->timer = wr_timer_new(sp->loop, on_timer, j);
+        j->control_sock.fd = j->cgroup_fd = -1;
+        j->timer = wr_timer_new(sp->loop, wr_spawn_job_on_timer, j);
         if (!j->timer ||
             wr_watch_new(sp->loop, j->sock, on_sock, j, &j->watch, NULL) != WEIR_OK)
             return false;
-        ask_sock(j);
+        wr_spawn_job_ask_sock(j);
     }
     return true;
 }
 
 void
-wr_spawn_main(struct wr_slots *slots, int *fds, size_t n, pid_t parent)
+wr_spawn_main(struct wr_slots *slots, int *fds, size_t n, pid_t parent,
+              const char *folder)
 {
-    struct wr_spawn sp = {.slots = slots, .n = n, .parent = parent};
+    struct wr_spawn sp = {.slots = slots, .n = n, .parent = parent, .folder = folder};
     struct wr_watch *signals;
+    int status = 0;
 
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     prctl(PR_SET_NAME, "weir-spawner");
@@ -550,10 +274,11 @@ wr_spawn_main(struct wr_slots *slots, int *fds, size_t n, pid_t parent)
         !open_jobs(&sp, fds))
         _exit(1); /* the child sees the end of its sockets */
     wr_watch_ask(signals, WR_READABLE);
-    if (getppid() == parent && wr_loop_run(sp.loop, NULL) != WEIR_OK) {
-        kill_all(&sp);
-        _exit(1);
-    }
+    wr_cgroup_look(&sp);
+    if (getppid() == parent && wr_loop_run(sp.loop, NULL) != WEIR_OK)
+        status = 1;
     kill_all(&sp);
-    _exit(0);
+    wr_cgroup_remove_all(&sp);
+    (void)wr_folder_remove(folder);
+    _exit(status);
 }

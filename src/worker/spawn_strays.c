@@ -11,6 +11,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,10 +31,14 @@ struct wr_stray {
 void
 wr_spawn_key(const struct wr_spawn_job *job, char *out, size_t out_len)
 {
-    snprintf(out, out_len, WR_SPAWN_KEY "=%d-%lu", (int)getpid(), job->number);
+    snprintf(out, out_len, WR_SPAWN_KEY "=%d-%lu%s", (int)getpid(), job->number,
+             job->request.run.keep_stragglers ? "k" : "");
 }
 
-/* The number of the run in text, whose environment strings end with NUL; 0: none. */
+#define KEPT ULONG_MAX
+
+/* The number of the run in text, whose environment strings end with NUL; 0: none; KEPT:
+ * of a run whose leftovers may stay. */
 static unsigned long
 find_number(const char *text, size_t len)
 {
@@ -41,10 +46,13 @@ find_number(const char *text, size_t len)
     int want_len = snprintf(want, sizeof(want), "%c" WR_SPAWN_KEY "=%d-", '\0',
                             (int)getpid());
     const char *at = memmem(text, len, want, (size_t)want_len);
+    unsigned long number;
+    char *end;
 
     if (!at || !memchr(at + want_len, '\0', len - (size_t)(at - text) - (size_t)want_len))
         return 0;
-    return strtoul(at + want_len, NULL, 10);
+    number = strtoul(at + want_len, &end, 10);
+    return *end == 'k' ? KEPT : number;
 }
 
 /* 0: it does not say. */
@@ -143,7 +151,11 @@ judge(struct wr_spawn *sp, pid_t pid, const struct wr_spawn_job *ending)
     if (is_leader(sp, pid))
         return;
     number = number_of(pid);
-    if (number == 0) {
+    if (sp->ends) {
+        kill(pid, SIGKILL);
+    } else if (number == KEPT) {
+        return;
+    } else if (number == 0) {
         if (!older_live(sp, first_seen(sp, pid)))
             kill(pid, SIGKILL);
     } else if (!live_job(sp, number)) {

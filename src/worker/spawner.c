@@ -14,14 +14,16 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "worker/exec_folder.h"
 #include "worker/spawn.h"
 
 #define STOP_MS 5000
-#define ERR_MAX 65536
 #define SMALL 32768 /* a payload up to this goes in one write with its header */
 
 struct wr_spawner {
     pid_t pid;
+    char folder[WR_FOLDER_MAX];
+    int folder_lock; /* held by the spawner too */
     size_t n;
     struct seat {
         int fd;
@@ -61,16 +63,17 @@ close_from_list(const int *keep, size_t n)
         closedir(d);
 }
 
-/* Everything open but 0, 1, 2 and the sockets of the spawner: a copy of a lifeline or of
- * a Redis connection must not live on here. */
+/* Everything open but 0, 1, 2, the sockets of the spawner and the lock of its folder: a
+ * copy of a lifeline or of a Redis connection must not live on here. */
 static void
-close_others(const int *fds, size_t n)
+close_others(const int *fds, size_t n, int lock)
 {
-    int *keep = malloc(n * sizeof(*keep)), low = 3;
+    int *keep = malloc((n + 1) * sizeof(*keep)), low = 3;
 
     if (!keep)
         _exit(1);
     memcpy(keep, fds, n * sizeof(*keep));
+    keep[n++] = lock;
     qsort(keep, n, sizeof(*keep), by_number);
     for (size_t i = 0; i < n; low = keep[i++] + 1) {
         if (keep[i] > low && close_range((unsigned)low, (unsigned)keep[i] - 1, 0) != 0)
@@ -88,6 +91,7 @@ free_spawner(struct wr_spawner *s)
         close(s->seats[i].fd);
         pthread_mutex_destroy(&s->seats[i].mu);
     }
+    close(s->folder_lock);
     free(s);
 }
 
@@ -97,6 +101,8 @@ open_seats(size_t n, int *theirs)
 {
     struct wr_spawner *s = calloc(1, sizeof(*s) + n * sizeof(s->seats[0]));
 
+    if (s)
+        s->folder_lock = -1;
     for (; s && s->n < n; s->n++) {
         int pair[2];
 
@@ -118,7 +124,7 @@ open_seats(size_t n, int *theirs)
 
 /* No handler of this process may run in the other, so signals wait meanwhile. */
 static pid_t
-fork_spawner(struct wr_slots *slots, int *theirs, size_t n)
+fork_spawner(const struct wr_spawner *s, struct wr_slots *slots, int *theirs, size_t n)
 {
     pid_t parent = getpid(), pid;
     sigset_t all, old;
@@ -128,8 +134,8 @@ fork_spawner(struct wr_slots *slots, int *theirs, size_t n)
     pthread_sigmask(SIG_SETMASK, &all, &old);
     pid = fork();
     if (pid == 0) {
-        close_others(theirs, n);
-        wr_spawn_main(slots, theirs, n, parent);
+        close_others(theirs, n, s->folder_lock);
+        wr_spawn_main(slots, theirs, n, parent, s->folder);
     }
     why = errno;
     pthread_sigmask(SIG_SETMASK, &old, NULL);
@@ -142,6 +148,7 @@ wr_spawner_start(struct wr_slots *slots, size_t n, struct wr_spawner **out,
                  struct weir_error *err)
 {
     int *theirs = calloc(n, sizeof(*theirs)), why;
+    enum weir_err rc = WEIR_OK;
     struct wr_spawner *s;
 
     *out = NULL;
@@ -153,14 +160,19 @@ wr_spawner_start(struct wr_slots *slots, size_t n, struct wr_spawner **out,
         free(theirs);
         return wr_fail(err, WEIR_E_NO_MEMORY, why, "%zu sockets of the spawner", n);
     }
-    s->pid = fork_spawner(slots, theirs, n);
-    why = errno;
+    s->pid = -1;
+    if (!wr_folder_make_base(s->folder, sizeof(s->folder), &s->folder_lock))
+        rc = wr_fail(err, WEIR_E_IO, errno, "working folder %.150s", s->folder);
+    else if ((s->pid = fork_spawner(s, slots, theirs, n)) < 0)
+        rc = wr_fail(err, WEIR_E_NO_MEMORY, errno, "fork the spawner");
     for (size_t i = 0; i < n; i++)
         close(theirs[i]);
     free(theirs);
-    if (s->pid < 0) {
+    if (rc != WEIR_OK) {
+        if (s->folder_lock >= 0)
+            (void)wr_folder_remove(s->folder);
         free_spawner(s);
-        return wr_fail(err, WEIR_E_NO_MEMORY, why, "fork the spawner");
+        return rc;
     }
     *out = s;
     return WEIR_OK;
@@ -204,6 +216,12 @@ pid_t
 wr_spawner_pid(const struct wr_spawner *s)
 {
     return s->pid;
+}
+
+const char *
+wr_spawner_folder(const struct wr_spawner *s)
+{
+    return s->folder;
 }
 
 static struct wr_spawner *_Atomic current;
@@ -358,55 +376,102 @@ wr_spawner_kill(struct wr_spawner *s, size_t slot, int64_t kill_after_ms)
 
 /* The header, the words, and a small payload, which is then empty. */
 static void
-write_request(struct wr_buf *out, struct wr_spawn_request *r, const char *const *argv,
-              const char *const *env, struct wr_span *payload)
+write_request(struct wr_buf *out, const struct wr_exec_run *run, struct wr_span *payload)
 {
-    wr_buf_add(out, r, sizeof(*r));
-    r->argc = add_words(out, argv);
-    r->envc = add_words(out, env);
-    r->words_len = out->len - sizeof(*r);
-    r->payload_len = payload->len;
+    struct wr_spawn_request r = {.message = WR_SPAWN_RUN,
+                                 .run = *run,
+                                 .has_cwd = run->cwd != NULL,
+                                 .has_limits = run->limits != NULL};
+
+    if (run->limits)
+        r.limits = *run->limits;
+    if (r.run.stop_signal == 0)
+        r.run.stop_signal = SIGTERM;
+    wr_buf_add(out, &r, sizeof(r));
+    r.argc = add_words(out, run->argv);
+    r.envc = add_words(out, run->env);
+    if (run->cwd)
+        wr_buf_add(out, run->cwd, strlen(run->cwd) + 1);
+    if (run->limits && run->limits->groups_n > 0)
+        wr_buf_add(out, run->limits->groups, run->limits->groups_n * sizeof(gid_t));
+    r.words_len = out->len - sizeof(r);
+    r.payload_len = payload->len;
     if (payload->len <= SMALL) {
         wr_buf_add(out, payload->ptr, payload->len);
         *payload = (struct wr_span){NULL, 0};
     }
     if (!out->failed)
-        memcpy(out->ptr, r, sizeof(*r));
+        memcpy(out->ptr, &r, sizeof(r));
+}
+
+static void
+tell(const struct wr_exec_events *events, const struct wr_spawn_frame *f,
+     const struct wr_buf *body)
+{
+    int64_t total;
+
+    if (!events)
+        return;
+    if (f->kind == WR_FRAME_PROGRESS && events->on_progress) {
+        events->on_progress(events->context, wr_buf_span(body).ptr);
+    } else if (f->kind == WR_FRAME_OUTPUT && events->on_output) {
+        events->on_output(events->context, f->fd, wr_buf_span(body).ptr, body->len);
+    } else if (f->kind == WR_FRAME_EXTEND && body->len == sizeof(total)) {
+        memcpy(&total, body->ptr, sizeof(total));
+        if (events->on_extend)
+            events->on_extend(events->context, total);
+    }
+}
+
+/* Frames until the end's; false when the spawner is gone. */
+static bool
+read_frames(int fd, const struct wr_exec_events *events, struct wr_exec_end *end,
+            struct wr_buf *result, struct wr_buf *log)
+{
+    struct wr_spawn_frame f;
+    struct wr_buf body = {0};
+
+    while (recv_all(fd, &f, sizeof(f))) {
+        if (f.kind == WR_FRAME_END) {
+            wr_buf_fini(&body);
+            return recv_all(fd, end, sizeof(*end)) &&
+                   recv_into(fd, result, f.result_len) &&
+                   recv_into(fd, log, f.len - sizeof(*end) - f.result_len);
+        }
+        wr_buf_clear(&body);
+        if (!recv_into(fd, &body, f.len))
+            break;
+        if (!body.failed)
+            tell(events, &f, &body);
+    }
+    wr_buf_fini(&body);
+    return false;
 }
 
 enum weir_err
-wr_spawner_run(struct wr_spawner *s, size_t slot, const char *const *argv,
-               const char *const *env, struct wr_span payload, int64_t timeout_ms,
-               int64_t kill_after_ms, size_t result_max, struct wr_buf *result,
-               struct wr_buf *stderr_tail, struct wr_exec_end *end,
-               struct weir_error *err)
+wr_spawner_run(struct wr_spawner *s, size_t slot, const struct wr_exec_run *run,
+               const struct wr_exec_events *events, struct wr_buf *result,
+               struct wr_buf *log, struct wr_exec_end *end, struct weir_error *err)
 {
     struct seat *seat = &s->seats[slot];
+    struct wr_span payload = run->payload;
     struct wr_buf head = {0};
-    struct wr_spawn_request r = {.message = WR_SPAWN_RUN,
-                                 .timeout_ms = timeout_ms,
-                                 .kill_after_ms = kill_after_ms,
-                                 .result_max = result_max,
-                                 .err_max = ERR_MAX};
-    struct wr_spawn_answer a;
     bool ok;
 
-    write_request(&head, &r, argv, env, &payload);
+    write_request(&head, run, &payload);
     if (head.failed) {
         wr_buf_fini(&head);
         disarm(seat);
         return wr_fail(err, WEIR_E_NO_MEMORY, 0, "the words of a command");
     }
     arm(seat, false);
-    ok = send_request(seat, &head, payload) && recv_all(seat->fd, &a, sizeof(a)) &&
-         recv_into(seat->fd, result, a.result_len) &&
-         recv_into(seat->fd, stderr_tail, a.err_len);
+    ok = send_request(seat, &head, payload) &&
+         read_frames(seat->fd, events, end, result, log);
     disarm(seat);
     wr_buf_fini(&head);
     if (!ok)
         return wr_fail(err, WEIR_E_BUG, 0, "the spawner is gone");
-    *end = a.end;
-    if (result->failed || stderr_tail->failed)
+    if (result->failed || log->failed)
         return wr_fail(err, WEIR_E_NO_MEMORY, 0, "the output of a command");
     return WEIR_OK;
 }

@@ -22,6 +22,12 @@ static void *
 run_jobs(void *arg)
 {
     static const char *const argv[] = {"true", NULL}, *const env[] = {NULL};
+    const struct wr_exec_run run = {.argv = argv,
+                                    .env = env,
+                                    .timeout_ms = 60000,
+                                    .kill_after_ms = 1000,
+                                    .result_max = 65536,
+                                    .control = true};
     const size_t *slot = arg;
     struct wr_buf out = {0}, err = {0};
 
@@ -30,8 +36,8 @@ run_jobs(void *arg)
 
         wr_buf_clear(&out);
         wr_buf_clear(&err);
-        if (wr_spawner_run(spawner, *slot, argv, env, (struct wr_span){"", 0}, 60000,
-                           1000, 65536, &out, &err, &end, NULL) != WEIR_OK ||
+        if (wr_spawner_run(spawner, *slot, &run, NULL, &out, &err, &end, NULL) !=
+                WEIR_OK ||
             end.exit_code != 0)
             failed++;
     }

@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "support/worker_process.h"
 #include "worker/exec_config.h"
+#include "worker/handler.h"
 #include "worker/spawner.h"
 
 #define SLOTS 4
@@ -27,9 +28,7 @@ struct scene {
     struct wr_spawner *spawner;
     char mark[40]; /* an argument of sleep that nobody else uses */
     /* Of the next run. */
-    struct wr_span payload;
-    int64_t timeout_ms, kill_after_ms;
-    size_t result_max;
+    struct wr_exec_run run;
     /* Of the last one. */
     struct wr_buf out, err;
     struct wr_exec_end end;
@@ -77,10 +76,8 @@ set_up(void **state)
 {
     static int count;
 
-    scene.payload = (struct wr_span){"", 0};
-    scene.timeout_ms = 0;
-    scene.kill_after_ms = 10000;
-    scene.result_max = 65536;
+    scene.run = (struct wr_exec_run){
+        .payload = {"", 0}, .kill_after_ms = 10000, .result_max = 65536};
     snprintf(scene.mark, sizeof(scene.mark), "3%d.%d", (int)getpid(), ++count);
     *state = &scene;
     return 0;
@@ -96,9 +93,9 @@ run_argv(struct scene *s, const char *const *argv)
 
     wr_buf_clear(&s->out);
     wr_buf_clear(&s->err);
-    s->rc = wr_spawner_run(s->spawner, 0, argv, env, s->payload, s->timeout_ms,
-                           s->kill_after_ms, s->result_max, &s->out, &s->err, &s->end,
-                           &err);
+    s->run.argv = argv;
+    s->run.env = env;
+    s->rc = wr_spawner_run(s->spawner, 0, &s->run, NULL, &s->out, &s->err, &s->end, &err);
     s->took_ms = wr_clock_ms() - start;
     return s->out.ptr ? s->out.ptr : "";
 }
@@ -231,7 +228,7 @@ a_payload_of_all_bytes_passes_unchanged(void **state)
 
     for (int i = 0; i < 256; i++)
         bytes[i] = (unsigned char)i;
-    s->payload = (struct wr_span){bytes, sizeof(bytes)};
+    s->run.payload = (struct wr_span){bytes, sizeof(bytes)};
     RUN(s, "cat");
     assert_exit(s, 0);
     assert_int_equal(s->out.len, sizeof(bytes));
@@ -244,7 +241,7 @@ without_a_payload_stdin_is_at_its_end_X12(void **state)
 {
     struct scene *s = *state;
 
-    s->timeout_ms = 5000;
+    s->run.timeout_ms = 5000;
     assert_string_equal(RUN(s, "cat"), "");
     assert_exit(s, 0);
     assert_string_equal(RUN(s, "readlink", "/proc/self/fd/0"), "/dev/null\n");
@@ -268,9 +265,9 @@ a_large_payload_waits_for_a_command_that_prints_first(void **state)
     size_t len = 1 << 20;
     char *bytes = big(len);
 
-    s->payload = (struct wr_span){bytes, len};
-    s->result_max = 3 << 20;
-    s->timeout_ms = 20000;
+    s->run.payload = (struct wr_span){bytes, len};
+    s->run.result_max = 3 << 20;
+    s->run.timeout_ms = 20000;
     SH(s, "head -c 1048576 /dev/zero; cat");
     assert_exit(s, 0);
     assert_int_equal(s->out.len, 2 * len);
@@ -286,8 +283,8 @@ a_command_that_never_reads_64_MiB_ends_well_X12(void **state)
     size_t len = 64 << 20;
     char *bytes = big(len);
 
-    s->payload = (struct wr_span){bytes, len};
-    s->timeout_ms = 20000;
+    s->run.payload = (struct wr_span){bytes, len};
+    s->run.timeout_ms = 20000;
     assert_string_equal(SH(s, "sleep 0.05; echo done"), "done\n");
     assert_exit(s, 0);
     assert_true(s->end.bytes_in < (int64_t)len);
@@ -301,8 +298,8 @@ a_command_may_close_its_stdin(void **state)
     size_t len = 4 << 20;
     char *bytes = big(len);
 
-    s->payload = (struct wr_span){bytes, len};
-    s->timeout_ms = 20000;
+    s->run.payload = (struct wr_span){bytes, len};
+    s->run.timeout_ms = 20000;
     assert_string_equal(SH(s, "exec <&-; sleep 0.05; echo done"), "done\n");
     assert_exit(s, 0);
     free(bytes);
@@ -314,7 +311,7 @@ a_flood_is_cut_and_takes_no_memory(void **state)
     struct scene *s = *state;
     long before = peak_kib(s);
 
-    s->timeout_ms = 50000;
+    s->run.timeout_ms = 50000;
     SH(s, "head -c 100000000 /dev/zero; head -c 20000000 /dev/zero >&2; echo last >&2");
     assert_exit(s, 0);
     assert_int_equal(s->out.len, 65536);
@@ -351,11 +348,11 @@ one_that_ignores_SIGTERM_is_killed_X10(void **state)
 {
     struct scene *s = *state;
 
-    s->timeout_ms = 200;
-    s->kill_after_ms = 300;
+    s->run.timeout_ms = 200;
+    s->run.kill_after_ms = 300;
     SH(s, "trap '' TERM; while :; do sleep 0.05; done");
     assert_int_equal(s->end.signal, SIGKILL);
-    assert_true(s->end.timed_out);
+    assert_true(s->end.stop == WR_EXEC_TIMEOUT);
     assert_in_range(s->took_ms, 500, 3000);
 }
 
@@ -364,10 +361,10 @@ one_that_obeys_SIGTERM_may_finish(void **state)
 {
     struct scene *s = *state;
 
-    s->timeout_ms = 200;
+    s->run.timeout_ms = 200;
     SH(s, "trap 'echo bye; exit 4' TERM; while :; do sleep 0.02; done");
     assert_exit(s, 4);
-    assert_true(s->end.timed_out);
+    assert_true(s->end.stop == WR_EXEC_TIMEOUT);
     assert_string_equal(s->out.ptr, "bye\n");
 }
 
@@ -376,7 +373,7 @@ one_that_is_stopped_ends_too(void **state)
 {
     struct scene *s = *state;
 
-    s->timeout_ms = 200;
+    s->run.timeout_ms = 200;
     SH(s, "kill -STOP $$");
     assert_int_equal(s->end.signal, SIGTERM);
     assert_true(s->took_ms < 5000);
@@ -387,10 +384,10 @@ a_timeout_leaves_no_descendants_X03(void **state)
 {
     struct scene *s = *state;
 
-    s->timeout_ms = 200;
-    s->kill_after_ms = 300;
+    s->run.timeout_ms = 200;
+    s->run.kill_after_ms = 300;
     SH(s, "sleep $1 & sh -c \"sleep $1\" & wait");
-    assert_true(s->end.timed_out);
+    assert_true(s->end.stop == WR_EXEC_TIMEOUT);
     AWAIT(count_marked(s->mark) == 0);
 }
 
@@ -481,8 +478,10 @@ run_other(void *arg)
     static const char *const env[] = {NULL};
     struct wr_buf err = {0};
 
-    o->rc = wr_spawner_run(o->s->spawner, 1, argv, env, (struct wr_span){"", 0}, 0, 10000,
-                           65536, &o->out, &err, &o->end, NULL);
+    const struct wr_exec_run run = {
+        .argv = argv, .env = env, .kill_after_ms = 10000, .result_max = 65536};
+
+    o->rc = wr_spawner_run(o->s->spawner, 1, &run, NULL, &o->out, &err, &o->end, NULL);
     wr_buf_fini(&err);
     return NULL;
 }
@@ -563,7 +562,7 @@ another_thread_can_kill_it(void **state)
         RUN(s, "sleep", s->mark);
         pthread_join(thread, NULL);
         assert_int_equal(s->end.signal, signals[i]);
-        assert_false(s->end.timed_out);
+        assert_false(s->end.stop == WR_EXEC_TIMEOUT);
     }
 }
 
@@ -820,7 +819,7 @@ the_facts_of_the_job_are_in_its_environment(void **state)
         "WEIR_DELIVERY=5\n",
         "WEIR_MAX_ATTEMPTS=4\n",
         "WEIR_ENQUEUED_AT=1796000000\n",
-        "WEIR_TIMEOUT_S=1\n",
+        "WEIR_TIMEOUT_S=2\n",
         "WEIR_WORKER=w-1\n",
         "WEIR_META_TRACE_ID=abc d\n",
         "WEIR_META_LD_PRELOAD=evil.so\n",
@@ -861,7 +860,7 @@ a_run_that_was_stopped_before_it_began_starts_nothing(void **state)
 static void
 start_own(struct scene *own, const char *mark)
 {
-    *own = (struct scene){.result_max = 65536, .kill_after_ms = 1000};
+    *own = (struct scene){.run = {.result_max = 65536, .kill_after_ms = 1000}};
     own->slots = wr_slots_new(SLOTS);
     snprintf(own->mark, sizeof(own->mark), "%s", mark);
     assert_int_equal(wr_spawner_start(own->slots, SLOTS, &own->spawner, NULL), WEIR_OK);
@@ -952,7 +951,7 @@ run_without(int mask)
     if (own.rc != WEIR_OK || own.end.exit_code != 0 || own.out.len != 0 ||
         own.err.len != 4)
         _exit(1);
-    own.payload = wr_span_str("in");
+    own.run.payload = wr_span_str("in");
     SH(&own, "cat; echo err >&2");
     _exit(own.rc == WEIR_OK && own.end.exit_code == 0 && own.out.len == 2 &&
                   own.err.len == 4
