@@ -215,6 +215,13 @@ WEIR_API enum weir_err
 weir_dead_replay_all(struct weir_client *client, const char *queue, size_t limit,
                      int64_t before_ms, size_t *moved,
                      struct weir_error *err) WEIR_MUST_CHECK;
+/* The same page by page, for a progress bar or a pace: at most `limit` jobs are looked
+ * at, behind the first *skip, which could not move. *skip begins as 0 and is kept up to
+ * date; *more false: there are no more. */
+WEIR_API enum weir_err
+weir_dead_replay_page(struct weir_client *client, const char *queue, size_t limit,
+                      int64_t before_ms, size_t *skip, bool *more, size_t *moved,
+                      struct weir_error *err) WEIR_MUST_CHECK;
 WEIR_API enum weir_err weir_dead_purge_all(struct weir_client *client, const char *queue,
                                            size_t limit, int64_t before_ms, size_t *moved,
                                            struct weir_error *err) WEIR_MUST_CHECK;
@@ -240,6 +247,28 @@ WEIR_API enum weir_err
 weir_queue_create(struct weir_client *client, const char *queue, const char *engine,
                   const struct weir_queue_limits *limits, bool *made,
                   struct weir_error *err) WEIR_MUST_CHECK;
+#define WEIR_DEFAULT (-2) /* a setting of a queue: the default again */
+
+/*
+ * What holds for a queue. Zero (NULL) leaves a setting as it is, WEIR_NONE is "no limit",
+ * or for max_retry "no retries", WEIR_DEFAULT (backoff: "") is the default again:
+ *
+ *     struct weir_queue_settings s = {WEIR_QUEUE_SETTINGS_INIT, .dead_max_jobs = 1000};
+ */
+struct weir_queue_settings {
+    size_t struct_size;
+    /* Dead jobs beyond these are removed, the oldest first, booked as purged and trimmed.
+     * By default 1,000,000 jobs, 180 days, 1 GiB. */
+    int64_t dead_max_jobs, dead_max_age_ms, dead_max_bytes;
+    /* Of jobs that are enqueued from now on and do not say it themselves. */
+    int64_t max_retry;
+    const char *backoff;
+};
+#define WEIR_QUEUE_SETTINGS_INIT .struct_size = sizeof(struct weir_queue_settings)
+/* E_ARG; E_NO_QUEUE: nobody made it. */
+WEIR_API enum weir_err weir_queue_configure(struct weir_client *client, const char *queue,
+                                            const struct weir_queue_settings *settings,
+                                            struct weir_error *err) WEIR_MUST_CHECK;
 /* who: one word, default the login name; why may be NULL. *was: it was so before. */
 WEIR_API enum weir_err
 weir_queue_pause(struct weir_client *client, const char *queue, const char *who,
@@ -273,7 +302,7 @@ struct weir_audit {
         replayed, deliveries, done, retried, buried, cancelled_ready, cancelled_delayed,
         cancelled_processing, expired_ready, expired_delayed, lost_body_ready,
         lost_body_delayed, purged, kept_in, forgotten, stale, replaced, skipped, tokens,
-        kept_bytes, deferred;
+        kept_bytes, deferred, trimmed, dead_bytes;
     int64_t cancelled, expired; /* sums of the above */
     /* what each equation is off by; all 0 when nothing is lost */
     int64_t gap; /* SUM: enqueued - (all places a job can be) */

@@ -1,13 +1,13 @@
---- choose_dead(dead, argv, first, limit, before): the named ids, or the oldest
--- dead ones up to `limit` that died not after `before` ('' = any time).
+--- choose_dead(dead, argv, first, limit, before, skip): the named ids, or the oldest
+-- dead ones up to `limit` after the first `skip` that died not after `before` ('' = any time).
 -- Answers ids, the reply notes GONE for named ones that are not dead, and the position
 -- of each id among the items (without items: in the slice).
 --- @include clock
 
-local function choose_dead(dead, argv, first, limit, before)
+local function choose_dead(dead, argv, first, limit, before, skip)
   if #argv < first then
     local slice, at = redis.call('ZRANGEBYSCORE', dead, '-inf', before == '' and '+inf' or before,
-                                 'LIMIT', 0, limit), {}
+                                 'LIMIT', skip, limit), {}
     for i = 1, #slice do
       at[i] = digits(i - 1)
     end

@@ -12,6 +12,7 @@
 --- @include remove
 --- @include ready
 --- @include due
+--- @include dead
 
 local LOSS_DELAY_MAX = 3600000
 
@@ -24,7 +25,7 @@ local function lost_state(k, text, now)
 end
 
 local function reclaim_jobs(k, lost, now, later, death)
-  local ids, front, wait, states, cancelled, dead = {}, {}, {}, {}, {}, 0
+  local ids, front, wait, states, cancelled, died = {}, {}, {}, {}, {}, {}
   local how = death and death ~= '' and ': ' .. death or ''
   if #lost == 0 then
     return 0, 0, 0, 0
@@ -43,7 +44,7 @@ local function reclaim_jobs(k, lost, now, later, death)
       local gone = redis.call('HEXISTS', k.jobs, l.id) == 0
       local max = tonumber(s.max_deliveries)
       if gone or (l.charged and max > 0 and s.lost >= max) then
-        dead = dead + 1
+        died[#died + 1] = l.id
         unique_free(k.unique, s.unique, l.id)
         redis.call('ZADD', k.dead, now, l.id)
         if gone then
@@ -81,7 +82,8 @@ local function reclaim_jobs(k, lost, now, later, death)
   end
   ledger_add(k.stats, 'reclaimed', #front)
   ledger_add(k.stats, 'reclaimed_delayed', #wait / 2)
-  ledger_add(k.stats, 'buried', dead)
+  dead_in(k, died)
+  ledger_add(k.stats, 'buried', #died)
   ledger_add(k.stats, 'cancelled_processing', #cancelled)
-  return #front, #wait / 2, dead, #cancelled
+  return #front, #wait / 2, #died, #cancelled
 end

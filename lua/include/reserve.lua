@@ -7,6 +7,7 @@
 --- @include ledger
 --- @include unique
 --- @include errors
+--- @include dead
 --- @include remove
 --- @include touch
 --- @include places
@@ -40,6 +41,7 @@ local function lose_body(k, id, text, now, is_copy)
   redis.call('HSET', k.jobs, id, '1 - ' .. digits(now) .. ' lost_body=1\n')
   redis.call('ZADD', k.dead, now, id)
   errors_add(k.errors, id, now, 'lost_body', 'the stored job was gone')
+  dead_in(k, {id})
 end
 
 -- The list of what the worker's last call got, if this is the repeat of that call.

@@ -5,3 +5,16 @@ local function unique_free(unique, key, id)
     redis.call('HDEL', unique, key)
   end
 end
+
+-- The same for jobs that end where no answer names their key: the state has it.
+local function unique_free_all(unique, state, ids)
+  if redis.call('HLEN', unique) == 0 then
+    return
+  end
+  for i, text in ipairs(redis.call('HMGET', state, unpack(ids))) do
+    local key = string.match(text or '', '^%d+ %S+ %S+ (%S+) ')
+    if key then
+      unique_free(unique, key, ids[i])
+    end
+  end
+end

@@ -32,6 +32,7 @@
 -- Reply: word, then position, word of each item that did not move so.
 --- @include answer
 --- @include errors
+--- @include dead
 --- @include engine
 --- @include touch
 
@@ -65,6 +66,7 @@ if #ids > 0 then
   redis.call('ZREM', processing, unpack(ids))
   redis.call('HSET', state, unpack(states))
   redis.call('ZADD', dead, unpack(died))
+  dead_in(k, ids)
   ledger_add(stats, 'buried', #ids)
 end
 return {'OK', unpack(notes)}

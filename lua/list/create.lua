@@ -5,8 +5,8 @@
 -- @key ready LIST ids that wait, taken from the right
 -- @key config HASH engine, limits, paused
 -- @arg mark random: names the queue if this call makes it
--- @item name payload_max, kept_max or kept_bytes_max
--- @item value a number; empty: the default again
+-- @item name payload_max, kept_max, kept_bytes_max, dead_max, dead_age_max, dead_bytes_max, defaults
+-- @item value what the setting says; empty: the default again
 -- @returns MADE the queue is new
 -- @returns AGAIN it was there; the limits are set
 -- @returns ENGINE the queue is stored by another engine

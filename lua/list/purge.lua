@@ -8,6 +8,7 @@
 -- @key results HASH id -> result
 -- @key errors HASH id -> last errors
 -- @key log HASH id -> captured output
+-- @key unique HASH unique key -> id that holds it
 -- @key stats HASH the ledger's counters
 -- @key config HASH engine, limits, paused
 -- @arg limit without items: the oldest dead ones, at most so many
@@ -22,24 +23,27 @@
 --
 -- Reply: word, how many were removed, then position, word, detail of the others.
 --- @include choose_dead
+--- @include dead
 --- @include ledger
+--- @include unique
 --- @include remove
 --- @include engine
 --- @include touch
 
-local k = {jobs = jobs, state = state, results = results, errors = errors, log = log, }
+local k = {dead = dead, stats = stats, jobs = jobs, state = state, results = results, errors = errors, log = log, }
 
 -- Decide.
 local word = engine_word(redis.call('HGET', config, 'engine'), stats, jobs, dead)
 if word then
   return {word}
 end
-touch('HLEN', jobs, state, results, errors, log, stats)
-local ids, notes = choose_dead(dead, ARGV, ITEM_FIRST, limit, before)
+touch('HLEN', jobs, state, results, errors, log, unique, stats)
+local ids, notes = choose_dead(dead, ARGV, ITEM_FIRST, limit, before, 0)
 
--- Apply. Its unique key was freed when it died.
+-- Apply.
 if #ids > 0 then
-  redis.call('ZREM', dead, unpack(ids))
+  dead_out(k, ids)
+  unique_free_all(unique, state, ids)
   remove_jobs(k, ids)
   ledger_add(stats, 'purged', #ids)
 end

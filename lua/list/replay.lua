@@ -7,12 +7,15 @@
 -- @key tombs HASH ids cancelled while they stand in ready
 -- @key jobs HASH id -> record
 -- @key state HASH id -> what changes
+-- @key errors HASH id -> last errors
+-- @key log HASH id -> captured output
 -- @key stats HASH the ledger's counters
 -- @key unique HASH unique key -> id that holds it
 -- @key wake LIST the marker that wakes one worker
 -- @key config HASH engine, limits, paused
 -- @arg limit without items: the oldest dead ones, at most so many
 -- @arg before and that died not after this time, ms; empty: any
+-- @arg skip and behind the first so many: those that could not move before
 -- @item id the job's id
 -- @returns OK moved, but for the items in the notes
 -- @returns ENGINE the queue is stored by another engine
@@ -24,10 +27,10 @@
 -- @cost O(jobs * log dead)
 --
 -- Attempts, losses, interruptions and snoozes start anew; the token counter goes on.
--- Reply: word, how many moved, the time of death of the last one looked at (where
--- the next slice goes on), then position, word, detail of items that did not move.
--- Without items the position is that of the job in the slice.
+-- Reply: word, how many moved, how many were looked at, then position, word, detail of
+-- items that did not move. Without items the position is that of the job in the slice.
 --- @include choose_dead
+--- @include dead
 --- @include state
 --- @include ledger
 --- @include ready
@@ -35,7 +38,7 @@
 --- @include engine
 --- @include touch
 
-local LOOK_PAST = 1000
+local k = {dead = dead, jobs = jobs, errors = errors, log = log, stats = stats, }
 
 -- Does this job still hold its key? One that is dead, or gone without letting it go, does not.
 local function unique_holds(holder)
@@ -50,18 +53,13 @@ if word then
   return {word}
 end
 touch('LLEN', ready, wake)
-touch('HLEN', tombs, jobs, state, stats, unique)
--- Dead jobs that cannot move must not hide the others of a slice.
-local ids, notes, at = choose_dead(dead, ARGV, ITEM_FIRST, limit + LOOK_PAST, before)
-local moved, states, keys, last, taken = {}, {}, {}, '', {}
+touch('HLEN', tombs, jobs, state, errors, log, stats, unique)
+local ids, notes, at = choose_dead(dead, ARGV, ITEM_FIRST, limit, before, skip)
+local moved, states, keys, taken = {}, {}, {}, {}
 for i, id in ipairs(ids) do
-  if #ARGV < ITEM_FIRST and #moved == tonumber(limit) then
-    break
-  end
   local text, why, detail = redis.call('HGET', state, id), nil, ''
   local s = text and state_read(text)
   local size = redis.call('HSTRLEN', jobs, id)
-  last = redis.call('ZSCORE', dead, id)
   if size == 0 or (size < 100 and string.find(redis.call('HGET', jobs, id), '^1 %- %d+ lost_body=1\n')) then
     why = 'NOBODY'
   elseif s and s.unique ~= '-' then
@@ -90,7 +88,7 @@ end
 
 -- Apply.
 if #moved > 0 then
-  redis.call('ZREM', dead, unpack(moved))
+  dead_out(k, moved)
   if #states > 0 then
     redis.call('HSET', state, unpack(states))
   end
@@ -101,4 +99,4 @@ if #moved > 0 then
   ledger_add(stats, 'replayed', #moved)
   wake_worker(wake, ready, tombs, q[2])
 end
-return {'OK', digits(#moved), last, unpack(notes)}
+return {'OK', digits(#moved), digits(#ids), unpack(notes)}

@@ -27,7 +27,7 @@ static const struct {
     COUNTER(expired_ready), COUNTER(expired_delayed), COUNTER(lost_body_ready),
     COUNTER(lost_body_delayed), COUNTER(purged), COUNTER(kept_in), COUNTER(forgotten),
     COUNTER(stale), COUNTER(replaced), COUNTER(skipped), COUNTER(tokens),
-    COUNTER(kept_bytes), COUNTER(deferred),
+    COUNTER(kept_bytes), COUNTER(deferred), COUNTER(trimmed), COUNTER(dead_bytes),
 #undef COUNTER
 #undef NUMBER
 };

@@ -1,8 +1,12 @@
 /* dead retry, dead purge: what becomes of the jobs that were given up. */
+#include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/error.h"
+#include "base/text.h"
 #include "cli/commands.h"
 #include "cli/ids.h"
 #include "cli/json.h"
@@ -15,7 +19,8 @@
 struct dead_opts {
     struct cli_list queues;
     bool all;
-    int64_t limit;
+    int64_t limit, before;
+    const char *rate;
 };
 
 static const struct cli_opt dead_options[] = {
@@ -25,6 +30,10 @@ static const struct cli_opt dead_options[] = {
      "every job that is dead now"},
     {"limit", 0, CLI_COUNT, offsetof(struct dead_opts, limit), "N",
      "with --all: the N oldest of each queue"},
+    {"rate", 0, CLI_TEXT, offsetof(struct dead_opts, rate), "N/s",
+     "with --all: no more than so many a second (or /m, /h)"},
+    {"before", 0, CLI_TIME, offsetof(struct dead_opts, before), "T",
+     "with --all: only those that died before this time"},
     {0},
 };
 
@@ -33,14 +42,26 @@ struct verb {
     const char *will, *did; /* "retry", "retried" */
     enum weir_err (*one)(struct weir_client *client, const char *queue, const char *id,
                          struct weir_error *err);
-    enum weir_err (*slice)(struct weir_client *client, const char *queue, size_t limit,
-                           int64_t before_ms, size_t *moved, struct weir_error *err);
+    enum weir_err (*page)(struct weir_client *client, const char *queue, size_t limit,
+                          int64_t before_ms, size_t *skip, bool *more, size_t *moved,
+                          struct weir_error *err);
 };
 
+/* Every dead job can be purged. */
+static enum weir_err
+purge_page(struct weir_client *client, const char *queue, size_t limit, int64_t before_ms,
+           size_t *skip, bool *more, size_t *moved, struct weir_error *err)
+{
+    enum weir_err rc = weir_dead_purge_all(client, queue, limit, before_ms, moved, err);
+
+    (void)skip;
+    *more = *moved > 0;
+    return rc;
+}
+
 static const struct verb retry = {"retry", "retried", weir_dead_replay,
-                                  weir_dead_replay_all};
-static const struct verb purge = {"purge", "purged", weir_dead_purge,
-                                  weir_dead_purge_all};
+                                  weir_dead_replay_page};
+static const struct verb purge = {"purge", "purged", weir_dead_purge, purge_page};
 
 struct deciding {
     const struct verb *verb;
@@ -93,29 +114,94 @@ decide_one(struct cli *cli, const char *id, void *context, struct weir_error *er
 struct plan {
     struct cli_names queues;
     int64_t *counts;
-    int64_t *now; /* of the server: what dies later is left alone */
+    int64_t *before; /* by the server's clock: what dies later is left alone */
     int64_t sum;
+    double per_ms; /* --rate; 0: as fast as it goes */
+    int64_t begin_ms;
 };
+
+/* "500/s", "30/m", "500" (a second). */
+static enum weir_err
+read_rate(const char *text, double *per_ms, struct weir_error *err)
+{
+    static const struct {
+        const char *unit;
+        double ms;
+    } units[] = {{"", 1000}, {"/s", 1000}, {"/m", 60000}, {"/h", 3600000}};
+    char *end;
+    long n;
+
+    *per_ms = 0;
+    if (!text)
+        return WEIR_OK;
+    n = *text >= '0' && *text <= '9' ? strtol(text, &end, 10) : 0;
+    for (size_t i = 0; n > 0 && n <= 1000000 && i < sizeof(units) / sizeof(units[0]);
+         i++) {
+        if (strcmp(end, units[i].unit) == 0)
+            *per_ms = (double)n / units[i].ms;
+    }
+    if (*per_ms > 0)
+        return WEIR_OK;
+    return wr_fail(err, WEIR_E_ARG, 0,
+                   "--rate: \"%.40s\" is not like 500/s, 30/m or 10/h", text);
+}
 
 static enum weir_err
 make_plan(struct cli *cli, const struct dead_opts *o, struct plan *p,
           struct weir_error *err)
 {
-    enum weir_err rc = cli_queues(cli, &o->queues, &p->queues, err);
+    enum weir_err rc = read_rate(o->rate, &p->per_ms, err);
 
+    if (rc == WEIR_OK)
+        rc = cli_queues(cli, &o->queues, &p->queues, err);
     if (rc != WEIR_OK)
         return rc;
     p->counts = cli_alloc(p->queues.n * sizeof(*p->counts));
-    p->now = cli_alloc(p->queues.n * sizeof(*p->now));
+    p->before = cli_alloc(p->queues.n * sizeof(*p->before));
     for (size_t i = 0; i < p->queues.n && rc == WEIR_OK; i++) {
         struct weir_audit a = {0};
 
         rc = weir_queue_audit(cli->client, p->queues.names[i], &a, err);
         p->counts[i] = o->limit != CLI_UNSET && o->limit < a.dead ? o->limit : a.dead;
-        p->now[i] = a.now;
+        p->before[i] = o->before != CLI_UNSET && o->before < a.now ? o->before : a.now;
         p->sum += p->counts[i];
     }
     return rc;
+}
+
+static volatile sig_atomic_t interrupted;
+
+static void
+on_interrupt(int signal)
+{
+    interrupted = signal;
+}
+
+static void
+catch_interrupts(bool on)
+{
+    struct sigaction action = {.sa_handler = on ? on_interrupt : SIG_DFL};
+
+    interrupted = on ? 0 : interrupted;
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+/* How many may go now; waits until one may. A slice is a tenth of a second's worth. */
+static size_t
+pace(const struct plan *p, int64_t total)
+{
+    double slice = p->per_ms * 100;
+    int64_t wait;
+
+    if (p->per_ms <= 0)
+        return SLICE;
+    wait = p->begin_ms + (int64_t)((double)total / p->per_ms) - wr_clock_ms();
+    while (wait > 0 && !interrupted) {
+        poll(NULL, 0, wait < 200 ? (int)wait : 200);
+        wait = p->begin_ms + (int64_t)((double)total / p->per_ms) - wr_clock_ms();
+    }
+    return slice < 1 ? 1 : slice < SLICE ? (size_t)slice : SLICE;
 }
 
 static enum weir_err
@@ -123,18 +209,39 @@ decide_queue(struct cli *cli, const struct verb *verb, const struct plan *p, siz
              int64_t *total, struct cli_progress *progress, struct weir_error *err)
 {
     int64_t left = p->counts[i];
-    size_t moved = 1;
+    size_t skip = 0, moved;
+    bool more = true;
     enum weir_err rc = WEIR_OK;
 
-    while (rc == WEIR_OK && moved > 0 && left > 0) {
-        size_t limit = left < SLICE ? (size_t)left : SLICE;
+    while (rc == WEIR_OK && more && left > 0) {
+        size_t limit = pace(p, *total);
 
-        rc = verb->slice(cli->client, p->queues.names[i], limit, p->now[i], &moved, err);
+        if (interrupted)
+            break;
+        limit = left < (int64_t)limit ? (size_t)left : limit;
+        rc = verb->page(cli->client, p->queues.names[i], limit, p->before[i], &skip,
+                        &more, &moved, err);
         left -= (int64_t)moved;
         *total += (int64_t)moved;
         cli_progress_show(progress, *total, *total, p->sum);
     }
     return rc;
+}
+
+/* A slice is done or not, so nothing is half done. Ends as the signal ends a program. */
+static void
+end_interrupted(struct cli *cli, const struct verb *verb, const struct plan *p,
+                int64_t total)
+{
+    char when[32];
+
+    wr_text_show_time(p->before[0], when);
+    cli_note(
+        cli,
+        "Interrupted: %lld of %lld jobs %s. The rest: weir dead %s --all --before %s",
+        (long long)total, (long long)p->sum, verb->did, verb->will, when);
+    fflush(cli->out);
+    raise(interrupted);
 }
 
 static void
@@ -154,16 +261,21 @@ print_total(struct cli *cli, const struct verb *verb, int64_t total)
 }
 
 static enum weir_err
-carry_out(struct cli *cli, const struct verb *verb, const struct plan *p,
+carry_out(struct cli *cli, const struct verb *verb, struct plan *p,
           struct weir_error *err)
 {
     struct cli_progress progress;
     int64_t total = 0;
     enum weir_err rc = cli_progress_init(&progress, cli, NULL, verb->did, err);
 
-    for (size_t i = 0; i < p->queues.n && rc == WEIR_OK; i++)
+    p->begin_ms = wr_clock_ms();
+    catch_interrupts(true);
+    for (size_t i = 0; i < p->queues.n && rc == WEIR_OK && !interrupted; i++)
         rc = decide_queue(cli, verb, p, i, &total, &progress, err);
+    catch_interrupts(false);
     cli_progress_end(&progress);
+    if (interrupted)
+        end_interrupted(cli, verb, p, total);
     if (rc == WEIR_OK)
         print_total(cli, verb, total);
     else if (total > 0)
@@ -192,7 +304,7 @@ decide_all(struct cli *cli, const struct verb *verb, const struct dead_opts *o,
     }
     cli_names_fini(&p.queues);
     free(p.counts);
-    free(p.now);
+    free(p.before);
     return rc;
 }
 
@@ -202,6 +314,8 @@ decide(struct cli *cli, const struct verb *verb, const struct dead_opts *o,
 {
     struct deciding d = {verb, o->queues.n > 0 ? o->queues.items[0] : NULL};
 
+    if (!o->all && (o->rate || o->before != CLI_UNSET))
+        return wr_fail(err, WEIR_E_ARG, 0, "--rate and --before go with --all");
     if (o->all && args[0])
         return wr_fail(err, WEIR_E_ARG, 0, "ids or --all: give one of them");
     if (o->all)
@@ -233,7 +347,8 @@ const struct cli_cmd cmd_dead_retry = {
     .group = "Decide",
     .args = "ID...|--all",
     .summary = "give dead jobs a new life",
-    .examples = "  weir dead retry 06e5k3...\n  weir dead retry --all -q mail --yes\n",
+    .examples = "  weir dead retry 06e5k3...\n  weir dead retry --all -q mail --yes "
+                "--rate 500/s\n",
     .max_args = -1,
     .needs = CLI_NEEDS_CLIENT,
     .opts = dead_options,

@@ -1,4 +1,4 @@
-/* queue ls, show, create, pause, resume, purge. */
+/* queue ls, show, pause, resume, purge. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,8 +68,8 @@ show_counters(struct cli *cli, const struct weir_audit *a)
         {"done", a->done}, {"retried", a->retried}, {"buried", a->buried},
         {"replayed", a->replayed}, {"released", a->released},
         {"reclaimed", a->reclaimed + a->reclaimed_delayed}, {"cancelled", a->cancelled},
-        {"expired", a->expired}, {"purged", a->purged}, {"kept", a->kept},
-        {"kept_bytes", a->kept_bytes}, {"stale", a->stale}, {"gap", a->gap},
+        {"expired", a->expired}, {"purged", a->purged}, {"trimmed", a->trimmed}, {"kept", a->kept},
+        {"kept_bytes", a->kept_bytes}, {"dead_bytes", a->dead_bytes}, {"stale", a->stale}, {"gap", a->gap},
     };
     /* clang-format on */
 
@@ -116,91 +116,6 @@ const struct cli_cmd cmd_queue_show = {
     .run = show_run,
 };
 
-/* ---- create ---- */
-
-struct create_opts {
-    const char *engine;
-    int64_t payload_max, kept_max, kept_bytes;
-};
-
-static const struct cli_opt create_options[] = {
-    {"engine", 0, CLI_TEXT, offsetof(struct create_opts, engine), "ENGINE",
-     "how it is stored: list"},
-    {"payload-max", 0, CLI_SIZE, offsetof(struct create_opts, payload_max), "SIZE",
-     "largest payload; at first 1M"},
-    {"kept-max", 0, CLI_COUNT, offsetof(struct create_opts, kept_max), "N",
-     "finished jobs that are kept; at first 10000"},
-    {"kept-bytes", 0, CLI_SIZE, offsetof(struct create_opts, kept_bytes), "SIZE",
-     "bytes of finished jobs that are kept; at first 64M"},
-    {0},
-};
-
-static int64_t
-limit_of(int64_t given)
-{
-    return given == CLI_UNSET ? -1 : given;
-}
-
-/* What was done to a queue: a sentence, a line, or JSON. */
-static void
-print_done(struct cli *cli, const char *queue, const char *word, const char *sentence)
-{
-    if (cli_out_is_json(cli)) {
-        struct cli_json *json = cli_json_new();
-
-        cli_json_text(json, "queue", queue);
-        cli_json_text(json, "result", word);
-        cli_json_print(json, cli->out);
-        cli_json_free(json);
-    } else if (cli_out_is_table(cli)) {
-        fprintf(cli->out, "%s\n", sentence);
-    } else {
-        cli_print_id(cli, queue);
-        if (cli->format != CLI_OUT_ID)
-            fprintf(cli->out, "\t%s", word);
-        fputc('\n', cli->out);
-    }
-}
-
-static enum weir_err
-create_run(struct cli *cli, const void *opts, char *const *args, struct weir_error *err)
-{
-    const struct create_opts *o = opts;
-    struct weir_queue_limits limits = {limit_of(o->payload_max), limit_of(o->kept_max),
-                                       limit_of(o->kept_bytes)};
-    char sentence[300];
-    bool made = false;
-    enum weir_err rc = cli_check_queue(args[0], err);
-
-    if (rc == WEIR_OK && cli->globals.dry_run) {
-        cli_note(cli, "Would make or change queue \"%s\". Nothing changed.", args[0]);
-        return WEIR_OK;
-    }
-    if (rc == WEIR_OK)
-        rc = weir_queue_create(cli->client, args[0], o->engine, &limits, &made, err);
-    if (rc != WEIR_OK)
-        return rc;
-    snprintf(sentence, sizeof(sentence), "Queue \"%s\" %s", args[0],
-             made ? "made." : "was there; its limits are set.");
-    print_done(cli, args[0], made ? "made" : "was there", sentence);
-    return WEIR_OK;
-}
-
-const struct cli_cmd cmd_queue_create = {
-    .noun = "queue",
-    .verb = "create",
-    .group = "Decide",
-    .args = "Q",
-    .summary = "make a queue, or set its limits",
-    .examples = "  weir queue create video --payload-max 4M --kept-max 1000\n",
-    .min_args = 1,
-    .max_args = 1,
-    .needs = CLI_NEEDS_CLIENT,
-    .opts = create_options,
-    .opts_size = sizeof(struct create_opts),
-    .run = create_run,
-};
-
 /* ---- pause, resume ---- */
 
 struct pause_opts {
@@ -236,7 +151,7 @@ pause_one(struct cli *cli, const char *queue, const char *why, struct weir_error
              "%s \"%s\". %lld ready jobs will wait. Resume with: weir queue resume %s",
              was ? "It was paused before: queue" : "Paused queue", queue,
              (long long)a.ready, queue);
-    print_done(cli, queue, was ? "was paused" : "paused", sentence);
+    cli_queue_done(cli, queue, was ? "was paused" : "paused", sentence);
     return WEIR_OK;
 }
 
@@ -286,7 +201,7 @@ resume_run(struct cli *cli, const void *opts, char *const *args, struct weir_err
             break;
         snprintf(sentence, sizeof(sentence), "%s \"%s\".",
                  was ? "It was not paused: queue" : "Resumed queue", *args);
-        print_done(cli, *args, was ? "was running" : "resumed", sentence);
+        cli_queue_done(cli, *args, was ? "was running" : "resumed", sentence);
     }
     return rc;
 }
@@ -392,7 +307,7 @@ purge_queue(struct cli *cli, const struct purge_opts *o, const char *queue,
     snprintf(word, sizeof(word), "%lld", (long long)total);
     snprintf(sentence, sizeof(sentence), "Cancelled %lld jobs of queue \"%s\".",
              (long long)total, queue);
-    print_done(cli, queue, word, sentence);
+    cli_queue_done(cli, queue, word, sentence);
     return WEIR_OK;
 }
 

@@ -76,6 +76,26 @@ cli_queue_complaint(const struct weir_audit *a, char *out, size_t cap)
     return false;
 }
 
+void
+cli_queue_done(struct cli *cli, const char *queue, const char *word, const char *sentence)
+{
+    if (cli_out_is_json(cli)) {
+        struct cli_json *json = cli_json_new();
+
+        cli_json_text(json, "queue", queue);
+        cli_json_text(json, "result", word);
+        cli_json_print(json, cli->out);
+        cli_json_free(json);
+    } else if (cli_out_is_table(cli)) {
+        fprintf(cli->out, "%s\n", sentence);
+    } else {
+        cli_print_id(cli, queue);
+        if (cli->format != CLI_OUT_ID)
+            fprintf(cli->out, "\t%s", word);
+        fputc('\n', cli->out);
+    }
+}
+
 struct cli_table *
 cli_queue_table(struct cli *cli)
 {

@@ -12,4 +12,8 @@ void cli_queue_row(struct cli *cli, struct cli_table *table, const char *queue,
 /* Why it is not healthy, one line; false: it is. */
 bool cli_queue_complaint(const struct weir_audit *audit, char *out, size_t cap);
 
+/* What was done to a queue: a sentence, a line, or JSON. */
+void cli_queue_done(struct cli *cli, const char *queue, const char *word,
+                    const char *sentence);
+
 #endif

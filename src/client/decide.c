@@ -141,10 +141,40 @@ decide_all(struct weir_client *c, dead_fn decide, const char *queue, size_t limi
 }
 
 enum weir_err
+weir_dead_replay_page(struct weir_client *c, const char *queue, size_t limit,
+                      int64_t before_ms, size_t *skip, bool *more, size_t *moved,
+                      struct weir_error *err)
+{
+    struct wr_queue *q;
+    size_t looked = 0;
+    enum weir_err rc = wr_client_queue(c, queue, &q, err);
+
+    *moved = 0;
+    *more = false;
+    if (rc != WEIR_OK)
+        return rc;
+    if (limit == 0 || limit > WR_BATCH_MAX)
+        return wr_fail(err, WEIR_E_ARG, 0, "limit: 1 to %d", WR_BATCH_MAX);
+    rc = wr_store_replay_page(c->store, q, limit, before_ms, *skip, &looked, moved, err);
+    if (rc == WEIR_OK) {
+        *skip += looked - *moved;
+        *more = looked > 0;
+    }
+    return rc;
+}
+
+enum weir_err
 weir_dead_replay_all(struct weir_client *c, const char *queue, size_t limit,
                      int64_t before_ms, size_t *moved, struct weir_error *err)
 {
-    return decide_all(c, wr_store_replay, queue, limit, before_ms, moved, err);
+    bool more = true;
+    size_t skip = 0;
+    enum weir_err rc = WEIR_OK;
+
+    *moved = 0;
+    while (rc == WEIR_OK && more && *moved == 0)
+        rc = weir_dead_replay_page(c, queue, limit, before_ms, &skip, &more, moved, err);
+    return rc;
 }
 
 enum weir_err

@@ -67,6 +67,7 @@
     X(CANCEL, PROCESSING, PROCESSING) \
     X(REPLAY, DEAD, READY) \
     X(PURGE, DEAD, NONE) \
+    X(TRIM, DEAD, NONE) \
     X(FORGET, DONE, NONE)
 /* clang-format on */
 

@@ -40,10 +40,12 @@ enum step {
     PROMOTE,
     RECLAIM,
     FORGET,
+    TRIM,
     SWEEP,
     STEPS
 };
-static const char *const step_names[] = {"lead", "promote", "reclaim", "forget", "sweep"};
+static const char *const step_names[] = {"lead",   "promote", "reclaim",
+                                         "forget", "trim",    "sweep"};
 
 /* What is known of one queue. All times are monotonic, in us. */
 struct watch {
@@ -59,6 +61,7 @@ struct watch {
     size_t batch;
     struct wr_quiet quiet;
     struct wr_sweep sweep;
+    int64_t trimmed; /* since it was last said */
 };
 
 struct wr_sched {
@@ -369,6 +372,25 @@ step_forget(struct wr_sched *s, struct watch *w)
     w->at[FORGET] = wr_clock_us() + ms(wait);
 }
 
+/* A queue far over its limits is brought back slice by slice; said once, at the end. */
+static void
+step_trim(struct wr_sched *s, struct watch *w)
+{
+    struct weir_error err = {0};
+    struct wr_moved m;
+    enum weir_err rc = wr_store_trim(s->store, w->queue, BATCH_FIRST, &m, &err);
+
+    if (!went_well(s, w, TRIM, rc, &err))
+        return;
+    w->trimmed += m.moved;
+    if (!m.more && w->trimmed > 0) {
+        wr_log_warn("queue %s: trimmed %lld dead jobs: over the queue's limits",
+                    wr_queue_name(w->queue), (long long)w->trimmed);
+        w->trimmed = 0;
+    }
+    w->at[TRIM] = wr_clock_us() + (m.more ? 0 : ms(TIDY_MS));
+}
+
 static void
 step_sweep(struct wr_sched *s, struct watch *w)
 {
@@ -393,7 +415,7 @@ step_watch(struct wr_sched *s, struct watch *w)
 {
     static void (*const steps[])(struct wr_sched *, struct watch *) = {
         [LEAD] = step_lead,     [PROMOTE] = step_promote, [RECLAIM] = step_reclaim,
-        [FORGET] = step_forget, [SWEEP] = step_sweep,
+        [FORGET] = step_forget, [TRIM] = step_trim,       [SWEEP] = step_sweep,
     };
 
     for (int step = LEAD; step < STEPS && !(s->away && wr_clock_us() < s->retry_at);

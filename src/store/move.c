@@ -138,6 +138,35 @@ wr_store_forget(struct wr_store *store, struct wr_queue *queue, size_t limit,
     return rc;
 }
 
+/* What a queue keeps of dead jobs unless its config says otherwise: enough that nobody
+ * meets it by accident, and that a queue nobody looks at ends somewhere. */
+#define DEAD_MAX_JOBS 1000000
+#define DEAD_MAX_AGE_MS (INT64_C(180) * 86400000)
+#define DEAD_MAX_BYTES (INT64_C(1024) * 1024 * 1024)
+
+enum weir_err
+wr_store_trim(struct wr_store *store, struct wr_queue *queue, size_t limit,
+              struct wr_moved *out, struct weir_error *err)
+{
+    struct wr_call c;
+    enum weir_err rc;
+
+    *out = (struct wr_moved){.next_ms = -1};
+    wr_call_init(&c, store, queue, &wr_script_list_trim);
+    wr_call_now(&c);
+    wr_call_int(&c, (int64_t)limit);
+    wr_call_int(&c, DEAD_MAX_JOBS);
+    wr_call_int(&c, DEAD_MAX_AGE_MS);
+    wr_call_int(&c, DEAD_MAX_BYTES);
+    rc = wr_call_run(&c, err);
+    if (rc == WEIR_OK) {
+        out->more = wr_call_is(&c, "MORE");
+        out->moved = number_at(&c, 1);
+    }
+    wr_call_fini(&c);
+    return rc;
+}
+
 enum weir_err
 wr_store_sweep(struct wr_store *store, struct wr_queue *queue, int64_t idle_ms,
                size_t limit, struct wr_sweep *at, struct weir_error *err)

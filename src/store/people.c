@@ -109,6 +109,8 @@ move_dead(struct wr_store *store, struct wr_queue *queue, const struct wr_script
         wr_call_int(&c, before_ms);
     else
         wr_call_str(&c, "");
+    if (script == &wr_script_list_replay)
+        wr_call_str(&c, "0");
     for (size_t i = 0; ids && i < n; i++)
         wr_call_arg(&c, ids[i]);
     rc = wr_call_run(&c, err);
@@ -135,6 +137,31 @@ wr_store_replay(struct wr_store *store, struct wr_queue *queue, const struct wr_
 {
     return move_dead(store, queue, &wr_script_list_replay, 3, ids, n, before_ms, out,
                      moved, err);
+}
+
+enum weir_err
+wr_store_replay_page(struct wr_store *store, struct wr_queue *queue, size_t n,
+                     int64_t before_ms, size_t skip, size_t *looked, size_t *moved,
+                     struct weir_error *err)
+{
+    struct wr_call c;
+    enum weir_err rc;
+
+    *looked = *moved = 0;
+    wr_call_init(&c, store, queue, &wr_script_list_replay);
+    wr_call_int(&c, (int64_t)n);
+    if (before_ms > 0)
+        wr_call_int(&c, before_ms);
+    else
+        wr_call_str(&c, "");
+    wr_call_int(&c, (int64_t)skip);
+    rc = wr_call_run(&c, err);
+    if (rc == WEIR_OK) {
+        *moved = (size_t)wr_reply_int(wr_reply_at(c.reply, 1));
+        *looked = (size_t)wr_reply_int(wr_reply_at(c.reply, 2));
+    }
+    wr_call_fini(&c);
+    return rc;
 }
 
 enum weir_err
@@ -239,6 +266,26 @@ wr_store_create(struct wr_store *store, struct wr_queue *queue,
     rc = wr_call_run(&c, err);
     if (rc == WEIR_OK && made)
         *made = wr_call_is(&c, "MADE");
+    wr_call_fini(&c);
+    if (rc == WEIR_OK)
+        rc = wr_store_enroll(store, queue, err);
+    return rc;
+}
+
+enum weir_err
+wr_store_configure(struct wr_store *store, struct wr_queue *queue,
+                   const struct wr_span *pairs, size_t n, struct weir_error *err)
+{
+    struct wr_channel mark;
+    struct wr_call c;
+    enum weir_err rc;
+
+    wr_channel_renew(&mark);
+    wr_call_init(&c, store, queue, &wr_script_list_create);
+    wr_call_str(&c, mark.name);
+    for (size_t i = 0; i < 2 * n; i++)
+        wr_call_arg(&c, pairs[i]);
+    rc = wr_call_run(&c, err);
     wr_call_fini(&c);
     if (rc == WEIR_OK)
         rc = wr_store_enroll(store, queue, err);

@@ -254,6 +254,9 @@ wr_store_reclaim_held(struct wr_store *store, struct wr_queue *queue,
 enum weir_err
 wr_store_forget(struct wr_store *store, struct wr_queue *queue, size_t limit,
                 struct wr_moved *out, struct weir_error *err) WEIR_MUST_CHECK;
+/* Holds the dead jobs of a queue within its limits: `moved` were removed. */
+enum weir_err wr_store_trim(struct wr_store *store, struct wr_queue *queue, size_t limit,
+                            struct wr_moved *out, struct weir_error *err) WEIR_MUST_CHECK;
 /* One slice; cursors begin and end as "0". */
 struct wr_sweep {
     char producers[24], claims[24];
@@ -308,6 +311,11 @@ enum weir_err
 wr_store_replay(struct wr_store *store, struct wr_queue *queue, const struct wr_span *ids,
                 size_t n, int64_t before_ms, enum wr_replayed *out, size_t *moved,
                 struct weir_error *err) WEIR_MUST_CHECK;
+/* Looks at n dead ones behind the first `skip`; *looked says how many there were. */
+enum weir_err
+wr_store_replay_page(struct wr_store *store, struct wr_queue *queue, size_t n,
+                     int64_t before_ms, size_t skip, size_t *looked, size_t *moved,
+                     struct weir_error *err) WEIR_MUST_CHECK;
 enum weir_err
 wr_store_purge(struct wr_store *store, struct wr_queue *queue, const struct wr_span *ids,
                size_t n, int64_t before_ms, enum wr_replayed *out, size_t *moved,
@@ -318,6 +326,11 @@ wr_store_pause(struct wr_store *store, struct wr_queue *queue, const char *who,
                const char *why, bool *was, struct weir_error *err) WEIR_MUST_CHECK;
 enum weir_err wr_store_resume(struct wr_store *store, struct wr_queue *queue, bool *was,
                               struct weir_error *err) WEIR_MUST_CHECK;
+/* Sets values of the queue's config, which it makes if need be: pairs of name and value,
+ * the value "" for the default. lua/list/create.lua has the names. */
+enum weir_err wr_store_configure(struct wr_store *store, struct wr_queue *queue,
+                                 const struct wr_span *pairs, size_t n,
+                                 struct weir_error *err) WEIR_MUST_CHECK;
 /* Limits < 0: as they are; payload_max, kept_max, kept_bytes_max. *made: it is new. */
 struct wr_limits {
     int64_t payload_max, kept_max, kept_bytes_max;

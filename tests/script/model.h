@@ -37,7 +37,7 @@
     X(reclaimed) X(reclaimed_delayed) X(replayed) X(deliveries) X(done) X(retried) \
         X(buried) X(cancelled_ready) X(cancelled_delayed) X(cancelled_processing)  \
             X(expired_ready) X(lost_body_ready) X(purged) X(kept_in) X(forgotten)  \
-                X(stale) X(replaced) X(skipped) X(deferred) X(tokens) X(kept_bytes)
+                X(stale) X(replaced) X(skipped) X(deferred) X(trimmed) X(tokens) X(kept_bytes) X(dead_bytes)
 /* clang-format on */
 
 enum model_place {
@@ -181,9 +181,14 @@ void model_reschedule(struct model *m, struct model_job *job, const char *due,
                       struct wr_buf *out);
 /* jobs NULL: the oldest dead ones. before < 0: any. */
 void model_replay(struct model *m, struct model_job *const *jobs, size_t n, size_t limit,
-                  int64_t before, struct wr_buf *out);
+                  int64_t before, size_t skip, struct wr_buf *out);
 void model_purge(struct model *m, struct model_job *const *jobs, size_t n, size_t limit,
                  int64_t before, struct wr_buf *out);
+struct model_trim {
+    size_t limit, count; /* limits: 0 is none */
+    int64_t age, bytes;
+};
+void model_trim(struct model *m, const struct model_trim *t, struct wr_buf *out);
 void model_pause(struct model *m, struct wr_buf *out);
 void model_resume(struct model *m, struct wr_buf *out);
 void model_inspect(struct model *m, struct model_job *job, struct wr_buf *out);

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LOOK_PAST 1000
-
 static void
 check(bool ok, const char *what)
 {
@@ -170,6 +168,39 @@ die(struct model *m, struct model_job *j)
 {
     j->place = MODEL_DEAD;
     j->score = m->now;
+}
+
+static int64_t
+dead_bytes(const struct model_job *j)
+{
+    int64_t bytes = record_bytes(j);
+
+    for (size_t i = 0; i < j->errors_n; i++)
+        bytes += (int64_t)strlen(j->errors[i]) + (i > 0);
+    return bytes;
+}
+
+/* Its record and errors are written. */
+static void
+dead_in(struct model *m, const struct model_job *j)
+{
+    m->n.dead_bytes += dead_bytes(j);
+}
+
+/* They leave `dead`; what was taken by hand meanwhile is put right when none is left. */
+static void
+dead_out(struct model *m, struct model_job **jobs, size_t n)
+{
+    size_t left = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        m->n.dead_bytes -= dead_bytes(jobs[i]);
+        jobs[i]->place = MODEL_WAITS;
+    }
+    for (size_t i = 0; i < m->jobs_n; i++)
+        left += m->jobs[i].place == MODEL_DEAD;
+    if (n > 0 && (left == 0 || m->n.dead_bytes < 0))
+        m->n.dead_bytes = 0;
 }
 
 static void
@@ -662,6 +693,7 @@ apply_refused(struct model *m, struct choice *c)
             free_key(m, j->state.key, j);
         become_stub(m, j);
         die(m, j);
+        dead_in(m, j);
     }
     m->n.lost_body_ready += (int64_t)c->lost_n;
     for (size_t i = 0; i < c->late_n; i++) {
@@ -896,6 +928,7 @@ model_bury(struct model *m, int worker, const struct model_answer *a, size_t n,
         free_key(m, j->state.key, j);
         add_error(m, j, "permanent", held[i]->text);
         die(m, j);
+        dead_in(m, j);
         m->n.buried++;
     }
 }
@@ -1036,6 +1069,7 @@ lose(struct model *m, const struct loss *l)
             add_error(m, j, "lost_worker", text);
         else
             become_stub(m, j);
+        dead_in(m, j);
         return 'd';
     }
     snprintf(text, sizeof(text), "worker %s was lost", worker);
@@ -1333,17 +1367,18 @@ model_reschedule(struct model *m, struct model_job *j, const char *due,
 /* The dead jobs asked for; notes those that are not dead. Positions in at[]. */
 static size_t
 choose_dead(struct model *m, struct model_job *const *jobs, size_t n, size_t limit,
-            int64_t before, struct model_job **out, size_t *at, struct wr_buf *notes)
+            int64_t before, size_t skip, struct model_job **out, size_t *at,
+            struct wr_buf *notes)
 {
     struct model_job *all[MODEL_JOBS];
     size_t chosen = 0, all_n;
 
     if (!jobs) {
         all_n = jobs_at(m, MODEL_DEAD, all);
-        for (; chosen < all_n && chosen < limit; chosen++) {
-            if (before >= 0 && all[chosen]->score > before)
+        for (; skip + chosen < all_n && chosen < limit; chosen++) {
+            if (before >= 0 && all[skip + chosen]->score > before)
                 break;
-            out[chosen] = all[chosen];
+            out[chosen] = all[skip + chosen];
             at[chosen] = chosen;
         }
         return chosen;
@@ -1401,19 +1436,17 @@ revive(struct model *m, struct model_job *j)
 
 void
 model_replay(struct model *m, struct model_job *const *jobs, size_t n, size_t limit,
-             int64_t before, struct wr_buf *out)
+             int64_t before, size_t skip, struct wr_buf *out)
 {
     struct model_job *ids[MODEL_JOBS], *moved[MODEL_JOBS], *taken[MODEL_KEYS] = {0};
     size_t at[MODEL_JOBS], moved_n = 0, i;
     struct wr_buf notes = {0};
-    char last[32] = "";
-    size_t ids_n = choose_dead(m, jobs, n, limit + LOOK_PAST, before, ids, at, &notes);
+    size_t ids_n = choose_dead(m, jobs, n, limit, before, skip, ids, at, &notes);
 
-    for (i = 0; i < ids_n && (jobs || moved_n < limit); i++) {
+    for (i = 0; i < ids_n; i++) {
         struct model_job *j = ids[i];
         const char *detail, *word = replay_word(m, j, taken, &detail);
 
-        snprintf(last, sizeof(last), "%" PRId64, j->score);
         if (word) {
             say(&notes, "%zu %s %s", at[i], word, detail);
             continue;
@@ -1426,12 +1459,25 @@ model_replay(struct model *m, struct model_job *const *jobs, size_t n, size_t li
         if (taken[k])
             m->keys[k].holder = taken[k];
     }
+    dead_out(m, moved, moved_n);
     for (i = 0; i < moved_n; i++)
         revive(m, moved[i]);
     if (moved_n > 0)
         wake_worker(m);
-    say(out, "OK %zu %s", moved_n, last);
+    say(out, "OK %zu %zu", moved_n, ids_n);
     append(out, &notes);
+}
+
+static void
+remove_dead(struct model *m, struct model_job **ids, size_t n)
+{
+    dead_out(m, ids, n);
+    for (size_t i = 0; i < n; i++) {
+        if (ids[i]->has_state)
+            free_key(m, ids[i]->state.key, ids[i]);
+        forget_job(ids[i]);
+    }
+    m->n.purged += (int64_t)n;
 }
 
 void
@@ -1441,15 +1487,31 @@ model_purge(struct model *m, struct model_job *const *jobs, size_t n, size_t lim
     struct model_job *ids[MODEL_JOBS];
     size_t at[MODEL_JOBS];
     struct wr_buf notes = {0};
-    size_t ids_n = choose_dead(m, jobs, n, limit, before, ids, at, &notes);
+    size_t ids_n = choose_dead(m, jobs, n, limit, before, 0, ids, at, &notes);
 
-    for (size_t i = 0; i < ids_n; i++) {
-        ids[i]->place = MODEL_WAITS;
-        forget_job(ids[i]);
-    }
-    m->n.purged += (int64_t)ids_n;
+    remove_dead(m, ids, ids_n);
     say(out, "OK %zu", ids_n);
     append(out, &notes);
+}
+
+/* A limit of 0 is none. */
+void
+model_trim(struct model *m, const struct model_trim *t, struct wr_buf *out)
+{
+    struct model_job *all[MODEL_JOBS];
+    size_t n = jobs_at(m, MODEL_DEAD, all), i = 0;
+    int64_t bytes = m->n.dead_bytes;
+
+    for (; i < n && i < t->limit; i++) {
+        if (!(t->count > 0 && n - i > t->count) &&
+            !(t->age > 0 && all[i]->score + t->age <= m->now) &&
+            !(t->bytes > 0 && bytes > t->bytes))
+            break;
+        bytes -= dead_bytes(all[i]);
+    }
+    remove_dead(m, all, i);
+    m->n.trimmed += (int64_t)i;
+    say(out, "%s %zu", i == t->limit ? "MORE" : "OK", i);
 }
 
 void

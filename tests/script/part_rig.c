@@ -382,6 +382,28 @@ rig_kill_job(const char *id)
     assert_int_equal(rig_bury("killer", id), WR_ANSWERED_OK);
 }
 
+void
+rig_kill_thousand(void)
+{
+    struct wr_reserve how = {
+        .worker = "killer", .call = rig.call++, .free = 1000, .lease_ms = RIG_LEASE};
+    struct wr_answer answers[1000];
+    enum wr_answered out[1000];
+    struct wr_batch batch;
+
+    OK(wr_store_reserve(rig.store, rig.queue, &how, &batch, &rig.err));
+    assert_true(batch.n <= 1000);
+    for (size_t i = 0; i < batch.n; i++)
+        answers[i] = (struct wr_answer){.id = batch.jobs[i].id,
+                                        .token = wr_span_str(batch.jobs[i].state.token),
+                                        .reason = "permanent",
+                                        .text = wr_span_str("why")};
+    OK(wr_store_bury(rig.store, rig.queue, "killer", answers, batch.n, out, &rig.err));
+    for (size_t i = 0; i < batch.n; i++)
+        assert_int_equal(out[i], WR_ANSWERED_OK);
+    wr_batch_fini(&batch);
+}
+
 bool
 rig_pause(void)
 {

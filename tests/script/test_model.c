@@ -646,6 +646,7 @@ op_dead(void)
     bool purge = one_in(3), named = !one_in(3);
     size_t n = 1 + (size_t)below(3), limit = 1 + (size_t)below(purge ? 30 : 3);
     int64_t before = one_in(2) ? -1 : model.now - below(4000);
+    size_t skip = purge || one_in(2) ? 0 : (size_t)below(3);
 
     begin(purge ? &wr_script_list_purge : &wr_script_list_replay);
     word("%zu", limit);
@@ -653,6 +654,8 @@ op_dead(void)
         word("%s", "");
     else
         word("%" PRId64, before);
+    if (!purge)
+        word("%zu", skip);
     for (size_t i = 0; named && i < n; i++) {
         jobs[i] = i > 0 && one_in(5) ? jobs[i - 1] : any_job();
         word("%s", jobs[i]->id);
@@ -661,7 +664,29 @@ op_dead(void)
     if (purge)
         model_purge(&model, named ? jobs : NULL, n, limit, before, &expected);
     else
-        model_replay(&model, named ? jobs : NULL, n, limit, before, &expected);
+        model_replay(&model, named ? jobs : NULL, n, limit, before, skip, &expected);
+    run();
+}
+
+static void
+op_trim(void)
+{
+    struct model_trim t = {.limit = 1 + (size_t)below(4)};
+
+    if (one_in(2))
+        t.count = (size_t)below(4);
+    if (one_in(3))
+        t.age = below(30000);
+    if (one_in(3))
+        t.bytes = below(400);
+    begin(&wr_script_list_trim);
+    now_word();
+    word("%zu", t.limit);
+    word("%zu", t.count);
+    word("%" PRId64, t.age);
+    word("%" PRId64, t.bytes);
+    remember_call();
+    model_trim(&model, &t, &expected);
     run();
 }
 
@@ -755,7 +780,8 @@ static const struct {
     {6, op_exchange}, {14, op_answer}, {4, op_extend},       {3, op_progress},
     {8, op_promote},  {6, op_reclaim}, {3, op_reclaim_held}, {4, op_forget},
     {1, op_sweep},    {3, op_cancel},  {4, op_reschedule},   {8, op_dead},
-    {4, op_pause},    {2, op_inspect}, {3, op_hand},         {10, op_clock},
+    {2, op_trim},     {4, op_pause},   {2, op_inspect},      {3, op_hand},
+    {10, op_clock},
 };
 
 static void

@@ -3,7 +3,10 @@
 #include "script/rig.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/clock.h"
 
 static void
 put_unique(const char *id, const char *key, enum wr_admit_word word)
@@ -374,7 +377,7 @@ answers_of_a_replay_stand_at_their_items(void **state)
 static void
 stubs_do_not_hide_the_others_from_a_slice(void **state)
 {
-    size_t moved;
+    size_t moved, looked;
 
     (void)state;
     rig_put_many("A B C");
@@ -382,10 +385,14 @@ stubs_do_not_hide_the_others_from_a_slice(void **state)
     rig_take("w", 1);
     rig_pass(5);
     rig_kill_job("D");
-    assert_int_equal(
-        wr_store_replay(rig.store, rig.queue, NULL, 1, 0, NULL, &moved, &rig.err),
-        WEIR_OK);
-    assert_int_equal(moved, 1);
+    for (size_t page = 0, skip = 0; page < 4; page++) { /* three stubs stand before D */
+        assert_int_equal(wr_store_replay_page(rig.store, rig.queue, 1, 0, skip, &looked,
+                                              &moved, &rig.err),
+                         WEIR_OK);
+        assert_int_equal(looked, 1);
+        assert_int_equal(moved, page == 3);
+        skip += looked - moved;
+    }
     assert_string_equal(rig_where("D"), "JRS");
     rig_assert_sums();
 }
@@ -413,6 +420,101 @@ the_oldest_dead_go_first_and_none_that_died_later(void **state)
     assert_string_equal(rig_where("A"), "JSX");
     assert_int_equal(rig_stat("purged"), 2);
     rig_assert_sums();
+}
+
+static struct wr_moved
+trim(size_t limit)
+{
+    struct wr_moved m;
+
+    assert_int_equal(wr_store_trim(rig.store, rig.queue, limit, &m, &rig.err), WEIR_OK);
+    return m;
+}
+
+static void
+set_config(const char *name, const char *value)
+{
+    struct wr_span pair[] = {wr_span_str(name), wr_span_str(value)};
+
+    assert_int_equal(wr_store_configure(rig.store, rig.queue, pair, 1, &rig.err),
+                     WEIR_OK);
+}
+
+static void
+dead_jobs_over_the_limit_are_trimmed_and_counted_R03(void **state)
+{
+    char id[16];
+
+    (void)state;
+    for (int i = 0; i < 250; i++) {
+        snprintf(id, sizeof(id), "d%d", i);
+        rig_kill_job(id);
+        redis_do(rig.redis, "HSET %s %s output", rig_key(WR_QUEUE_KEY_log), id);
+        rig_pass(1);
+    }
+    assert_int_equal(trim(1000).moved, 0);
+    set_config("dead_max", "100");
+    assert_true(trim(100).more);
+    assert_int_equal(trim(100).moved, 50);
+    assert_int_equal(rig_audit().dead, 100);
+    assert_int_equal(rig_stat("trimmed"), 150);
+    assert_int_equal(rig_stat("purged"), 150);
+    assert_string_equal(redis_do(rig.redis, "HLEN %s", rig_key(WR_QUEUE_KEY_log)), "100");
+    assert_string_equal(rig_where("d149"), "");
+    assert_string_equal(rig_where("d150"), "JSX");
+    rig_assert_sums();
+    set_config("dead_max", "0"); /* none */
+    set_config("dead_age_max", "50");
+    assert_int_equal(trim(100).moved, 51); /* d150 died 100 ms ago, d200 50 */
+    set_config("dead_age_max", "");
+    set_config("dead_bytes_max", "1000");
+    while (trim(10).more)
+        continue;
+    assert_in_range(rig_stat("dead_bytes"), 900, 1000);
+    rig_assert_sums();
+    while (rig_audit().dead > 0) {
+        size_t moved;
+
+        assert_int_equal(
+            wr_store_purge(rig.store, rig.queue, NULL, 10, 0, NULL, &moved, &rig.err),
+            WEIR_OK);
+    }
+    assert_int_equal(rig_stat("dead_bytes"), 0);
+    rig_assert_sums();
+}
+
+/* WEIR_DEAD_JOBS=500000 for the full length. */
+static void
+many_dead_jobs_are_replayed_each_once_R04(void **state)
+{
+    const char *text = getenv("WEIR_DEAD_JOBS");
+    int thousands = (text ? atoi(text) : 20000) / 1000;
+    size_t skip = 0, moved, looked = 1, sum = 0;
+    int64_t worst = 0;
+
+    (void)state;
+    for (int i = 0; i < thousands; i++) {
+        rig_put_thousand(1000 * i);
+        rig_kill_thousand();
+        if (i == 0) /* bodies of the oldest are lost: more than one page of them */
+            for (int n = 0; n < 1000; n++)
+                redis_do(rig.redis, "HDEL %s n%d", rig_key(WR_QUEUE_KEY_jobs), n);
+    }
+    while (looked > 0) {
+        int64_t began = wr_clock_us();
+
+        assert_int_equal(wr_store_replay_page(rig.store, rig.queue, 500, 0, skip, &looked,
+                                              &moved, &rig.err),
+                         WEIR_OK);
+        worst = wr_clock_us() - began > worst ? wr_clock_us() - began : worst;
+        skip += looked - moved;
+        sum += moved;
+    }
+    print_message("slowest page of 500: %lld us\n", (long long)worst);
+    assert_int_equal(sum, (thousands - 1) * 1000);
+    assert_int_equal(rig_stat("replayed"), (thousands - 1) * 1000);
+    assert_int_equal(rig_audit().dead, 1000);
+    rig_assert_equations(-1000);
 }
 
 static void
@@ -777,6 +879,8 @@ main(void)
         RIG_TEST(answers_of_a_replay_stand_at_their_items),
         RIG_TEST(stubs_do_not_hide_the_others_from_a_slice),
         RIG_TEST(the_oldest_dead_go_first_and_none_that_died_later),
+        RIG_TEST(dead_jobs_over_the_limit_are_trimmed_and_counted_R03),
+        RIG_TEST(many_dead_jobs_are_replayed_each_once_R04),
         RIG_TEST(a_purged_job_leaves_nothing),
         RIG_TEST(a_job_that_waits_can_be_replaced_and_keeps_its_place_U07),
         RIG_TEST(a_delayed_job_gets_its_new_time),

@@ -1,0 +1,30 @@
+--- What the dead jobs of a queue weigh: the counter dead_bytes, for the limits of trim.
+--- @include clock
+
+local function dead_size(k, ids)
+  local bytes = 0
+  for _, id in ipairs(ids) do
+    bytes = bytes + redis.call('HSTRLEN', k.jobs, id) + redis.call('HSTRLEN', k.errors, id)
+      + redis.call('HSTRLEN', k.log, id)
+  end
+  return bytes
+end
+
+-- dead_in(k, ids): these died; their records and errors are written.
+local function dead_in(k, ids)
+  local bytes = dead_size(k, ids)
+  if bytes > 0 then
+    redis.call('HINCRBY', k.stats, 'dead_bytes', bytes)
+  end
+end
+
+-- dead_out(k, ids): these leave `dead`, and are still stored. What was changed by hand in
+-- the meantime makes the sum wrong; it is right again once nothing is dead.
+local function dead_out(k, ids)
+  local bytes = tonumber(redis.call('HGET', k.stats, 'dead_bytes') or '0') - dead_size(k, ids)
+  redis.call('ZREM', k.dead, unpack(ids))
+  if bytes < 0 or redis.call('ZCARD', k.dead) == 0 then
+    bytes = 0
+  end
+  redis.call('HSET', k.stats, 'dead_bytes', digits(bytes))
+end
