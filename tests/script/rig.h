@@ -90,7 +90,7 @@ struct wr_moved rig_promote(size_t limit);
 struct wr_moved rig_reclaim(void); /* of a reclaimer that has been here all the time */
 struct wr_moved rig_forget(size_t limit);
 void rig_kill_job(const char *id); /* put, take and bury: a dead job */
-void rig_kill_thousand(void);        /* takes and buries all that waits, 1000 at most */
+void rig_kill_thousand(void);      /* takes and buries all that waits, 1000 at most */
 bool rig_pause(void);              /* was it paused? */
 bool rig_resume(void);
 
