@@ -309,6 +309,9 @@ struct weir_audit {
     int64_t gap_processing, gap_ready, gap_delayed, gap_dead, gap_kept, gap_bodies;
     /* for status */
     int64_t overdue, stuck, next_due, oldest_ready, heartbeat_promote, heartbeat_reclaim;
+    int64_t shelved;    /* counter: ready jobs put off, for the worker had no handler */
+    int64_t shelved_at; /* when that was last, ms; 0: never */
+    char shelved_type[132]; /* and of which type that job was */
 };
 WEIR_API enum weir_err
 weir_queue_audit(struct weir_client *client, const char *queue, struct weir_audit *out,

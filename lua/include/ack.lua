@@ -1,18 +1,18 @@
---- ack_apply(k, argv, held, notes, now): ends the deliveries as done.
--- Items are id, token, result; held and notes come from answer_check(). Used by ack
--- and by exchange.
+--- ack_apply(k, argv, held, notes, gone, now): ends the deliveries as done.
+-- Items are id, token, result; held, notes and gone (its `plain`) come from
+-- answer_check(). Used by ack and by exchange.
 --- @include answer
 
-local function ack_apply(k, argv, held, notes, now)
-  if #held == 0 then
+local function ack_apply(k, argv, held, notes, gone, now)
+  if #held + #gone == 0 then
     answer_count(k, notes)
     return
   end
 
-  local ids, gone, kept, states, results, bytes = {}, {}, {}, {}, {}, 0
-  for i, h in ipairs(held) do
+  local ids, kept, states, results, bytes = {unpack(gone)}, {}, {}, {}, 0
+  for _, h in ipairs(held) do
     local _, key, keep = string.match(h.text, STATE_END)
-    ids[i] = h.id
+    ids[#ids + 1] = h.id
     unique_free(k.unique, key, h.id)
     if keep == '0' then
       gone[#gone + 1] = h.id

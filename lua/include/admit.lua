@@ -9,6 +9,7 @@
 --- @include due_time
 
 local PAYLOAD_MAX = 1048576
+local LONG = 4096 -- bytes of a record: reserve looks at sizes where there are longer ones
 
 -- channel_word(saved, number, first, count): has this call been here before?
 -- APPLY, or GAP (apply; calls in between were rolled back), or BEFORE (the same
@@ -110,6 +111,7 @@ local function admit_decide(k, argv, first, words, has_due, max_bytes, now, late
       seen[id] = record
       d.records[#d.records + 1] = id
       d.records[#d.records + 1] = record
+      d.long = d.long or #record > LONG
       local due = has_due and due_time(argv[at + 4], now, later)
       if due then
         d.delayed[#d.delayed + 1] = due
@@ -170,7 +172,7 @@ end
 -- a: now_arg, channel, number, mark. Answers the reply.
 local function admit(k, a, argv, first, words, has_due)
   local now, later = clock(a.now)
-  local q = redis.call('HMGET', k.config, 'engine', 'paused', 'payload_max')
+  local q = redis.call('HMGET', k.config, 'engine', 'paused', 'payload_max', 'long')
   local made = 0
   if q[1] ~= 'list' then
     if q[1] then
@@ -203,6 +205,9 @@ local function admit(k, a, argv, first, words, has_due)
 
   if made == 1 then
     redis.call('HSET', k.config, 'engine', 'list', 'made', a.mark)
+  end
+  if d.long and not q[4] then
+    redis.call('HSET', k.config, 'long', '1')
   end
   admit_apply(k, d, q[2], marked)
   if a.channel ~= '' then

@@ -6,11 +6,14 @@
 --- @include remove
 --- @include ledger
 
--- answer_check(k, argv, first, words, worker): items of `words` words each begin
+-- answer_check(k, argv, first, words, worker, plain): items of `words` words each begin
 -- with id and token. Answers the held ones as {id=, text=, at=position of the item's
--- first word}, and notes as position, word, position, word, ... for all others.
-local function answer_check(k, argv, first, words, worker)
-  local ids, held, notes, seen = {}, {}, {}, {}
+-- first word}, and notes as position, word, position, word, ... for all others. Given a
+-- list `plain`, the ids of those held ones go there that are not cancelled, hold no unique
+-- key and keep no result: there is nothing more to know about them.
+local function answer_check(k, argv, first, words, worker, plain)
+  local ids, held, notes, seen, plain_n = {}, {}, {}, {}, 0
+  local mine = ' ' .. worker .. ' - - 0 '
   for i = first, #argv, words do
     ids[#ids + 1] = argv[i]
   end
@@ -20,17 +23,23 @@ local function answer_check(k, argv, first, words, worker)
   local texts = redis.call('HMGET', k.state, unpack(ids))
   local scores = redis.call('ZMSCORE', k.processing, unpack(ids))
   for i = 1, #ids do
-    local at = first + (i - 1) * words
-    local word = held_word(texts[i], scores[i], argv[at + 1], worker)
-    if not word and seen[ids[i]] then
-      word = 'ANSWERED'
-    end
-    if word then
-      notes[#notes + 1] = digits(i - 1)
-      notes[#notes + 1] = word
+    local at, id = first + (i - 1) * words, ids[i]
+    if plain and texts[i] and scores[i] and not seen[id]
+       and string.find(texts[i], argv[at + 1] .. mine, 1, true) == 1 then
+      plain_n = plain_n + 1
+      plain[plain_n], seen[id] = id, true
     else
-      seen[ids[i]] = true
-      held[#held + 1] = {id = ids[i], text = texts[i], at = at}
+      local word = held_word(texts[i], scores[i], argv[at + 1], worker)
+      if not word and seen[id] then
+        word = 'ANSWERED'
+      end
+      if word then
+        notes[#notes + 1] = digits(i - 1)
+        notes[#notes + 1] = word
+      else
+        seen[id] = true
+        held[#held + 1] = {id = id, text = texts[i], at = at}
+      end
     end
   end
   return held, notes

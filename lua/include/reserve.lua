@@ -1,7 +1,9 @@
---- reserve_plan(k, r, now) and reserve_apply(k, r, plan, now): hand out up to
--- r.free + r.ahead jobs. r: worker, call (its number), free, ahead, lease (ms), bytes,
--- paused. The plan reads every key that the other will write. The answer is word,
--- jobs as id, state, record, id, state, record, ... Used by reserve and by exchange.
+--- reserve_plan(k, r, now) and reserve_apply(k, r, plan, now, later, reply): hand out up
+-- to r.free + r.ahead jobs. r: worker, call (its number), free, ahead, lease (ms), bytes,
+-- paused, long (a record of the queue may be long), types (' a b ': what the worker runs;
+-- '! a b ': everything but; '': everything), knows (an empty table). The plan reads every key that the other
+-- will write. Adds id, state, record of each job to reply and answers the word. Used by
+-- reserve and by exchange.
 --- @include clock
 --- @include state
 --- @include ledger
@@ -11,22 +13,22 @@
 --- @include remove
 --- @include touch
 --- @include places
+--- @include due
 
 local SKIPS_MAX = 1000
+local REFUSED_MAX = 100 -- lost, late and shelved jobs of one call
+local SLICE = 64        -- short records read at once
+local SHELVE_MS = 5000
 local DELIVERIES_MAX = '3'
+local HEADER = '^%d+ (%S+) %d+([^\n]*)\n'
 
 -- The options in a record's header that decide about its end.
-local function header_options(record)
-  local header = string.sub(record, 1, (string.find(record, '\n', 1, true) or 0) - 1)
-  if not string.find(header, '=', 1, true) then
-    return '0', '-', DELIVERIES_MAX, nil
-  end
-  local enqueued = string.match(header, '^%d+ %S+ (%d+)')
-  local expires = string.match(header, ' expires=(%d+)')
-  return string.match(header, ' keep=(%d+)') or '0',
-    string.match(header, ' unique=(%S+)') or '-',
-    string.match(header, ' max_deliveries=(%d+)') or DELIVERIES_MAX,
-    expires and enqueued + expires
+local function header_options(record, options)
+  local expires = string.match(options, ' expires=(%d+)')
+  return string.match(options, ' keep=(%d+)') or '0',
+    string.match(options, ' unique=(%S+)') or '-',
+    string.match(options, ' max_deliveries=(%d+)') or DELIVERIES_MAX,
+    expires and string.match(record, '^%d+ %S+ (%d+)') + expires
 end
 
 -- A job whose body is gone: dead, counted, with a stub in place of its record. If its id
@@ -51,122 +53,190 @@ local function claims_saved(k, r)
   return call == r.call and list or nil
 end
 
--- What of that list the worker still holds.
-local function claims_repeat(k, r, list)
-  local ids, tokens, jobs = {}, {}, {}
+-- Adds to reply what of that list the worker still holds.
+local function claims_repeat(k, r, list, reply)
+  local ids, tokens = {}, {}
   for id, token in string.gmatch(list, '([^\t\n]+)\t(%d+)\t%d\n') do
     ids[#ids + 1], tokens[#tokens + 1] = id, token
   end
   if #ids == 0 then
-    return jobs
+    return
   end
   local texts = redis.call('HMGET', k.state, unpack(ids))
   local scores = redis.call('ZMSCORE', k.processing, unpack(ids))
   for i = 1, #ids do
     if not held_word(texts[i], scores[i], tokens[i], r.worker) then
-      jobs[#jobs + 1] = ids[i]
-      jobs[#jobs + 1] = texts[i]
-      jobs[#jobs + 1] = redis.call('HGET', k.jobs, ids[i]) or ''
+      reply[#reply + 1] = ids[i]
+      reply[#reply + 1] = texts[i]
+      reply[#reply + 1] = redis.call('HGET', k.jobs, ids[i]) or ''
     end
   end
-  return jobs
+end
+
+-- How reserve_choose() gets at records: one by one after a look at their sizes, or, where
+-- all are short, by the slice.
+local function record_reader(k, r, ids)
+  if r.long then
+    return function(i)
+      return redis.call('HGET', k.jobs, ids[i])
+    end, function(i)
+      return redis.call('HSTRLEN', k.jobs, ids[i])
+    end
+  end
+  local records = redis.call('HMGET', k.jobs, unpack(ids))
+  return function(i)
+    return records[i]
+  end, function(i)
+    return records[i] and #records[i] or 0
+  end
+end
+
+-- Does this worker run the type? What was found is kept in r.knows.
+local function type_known(r, kind)
+  local known = r.knows[kind]
+  if known == nil then
+    local found = string.find(r.types, ' ' .. kind .. ' ', 1, true) ~= nil
+    known = found ~= (string.sub(r.types, 1, 1) == '!')
+    r.knows[kind] = known
+  end
+  return known
+end
+
+-- One job that has its record: taken, too late, or not for this worker.
+local function choose_one(r, c, id, text, record, now)
+  local kind, options = string.match(record, HEADER)
+  local keep, key, max, expires = '0', '-', DELIVERIES_MAX, nil
+  if options and options ~= '' then
+    keep, key, max, expires = header_options(record, options)
+  end
+  if expires and not text and expires <= now then
+    c.late[#c.late + 1] = {id, key}
+    return true
+  end
+  if r.types ~= '' and kind and not type_known(r, kind) then
+    c.shelved[#c.shelved + 1] = {id, kind}
+    return true
+  end
+  local n = c.n + 1
+  c.n = n
+  c.bytes = c.bytes + #record
+  c.ids[n], c.texts[n], c.records[n] = id, text, record
+  c.ends[n] = (options and options ~= '') and {keep, key, max} or false
+  return false
 end
 
 -- Decide: looks at the ids that are next and says what becomes of each.
 local function reserve_choose(k, r, c, now)
   local want = r.free + r.ahead
   local tombs, missing, chosen = redis.call('HLEN', k.tombs), c.missing, {}
-  while #c.taken < want and not c.more do
-    local ids = redis.call('LRANGE', k.ready, -c.used - want, -c.used - 1)
+  while c.n < want and not c.more do
+    local slice = r.long and want or math.min(want - c.n, SLICE)
+    local ids = redis.call('LRANGE', k.ready, -c.used - slice, -c.used - 1)
     if #ids == 0 then
-      return c
+      return
     end
     local marks = tombs > 0 and redis.call('HMGET', k.tombs, unpack(ids))
     local texts = redis.call('HMGET', k.state, unpack(ids))
     local placed = missing and places_of(k, ids)
+    local record_at, size_at = record_reader(k, r, ids)
     for i = #ids, 1, -1 do
       local id, text = ids[i], texts[i]
-      if #c.taken == want then
+      local refused = false
+      if c.n == want then
         break
       end
       if marks and marks[i] and not chosen[id] then
         if #c.skipped == SKIPS_MAX then
           c.more = true
-          break
+          return
         end
         c.skipped[#c.skipped + 1] = id
-        chosen[id] = true
       else
-        local size = redis.call('HSTRLEN', k.jobs, id)
-        if #c.taken > 0 and c.bytes + size > r.bytes then
+        local size = size_at(i)
+        if c.n > 0 and c.bytes + size > r.bytes then
           c.more = true
-          return c
+          return
         end
-        if text and #c.taken >= r.free then
-          return c
+        if text and c.n >= r.free then
+          return
         end
         if missing and (placed[id] or chosen[id]) then
           c.lost[#c.lost + 1] = {id, text, true}
+          refused = true
         elseif size == 0 and redis.call('HEXISTS', k.jobs, id) == 0 then
           c.lost[#c.lost + 1] = {id, text}
-          chosen[id] = true
+          refused = true
         else
-          local record = redis.call('HGET', k.jobs, id)
-          local keep, key, max, expires = header_options(record)
-          if expires and not text and expires <= now then
-            c.late[#c.late + 1] = {id, key}
-            chosen[id] = true
-          else
-            c.bytes = c.bytes + size
-            chosen[id] = true
-            c.taken[#c.taken + 1] = {id = id, text = text, record = record, keep = keep,
-                                     key = key, max = max}
-          end
-        end
-        if #c.lost + #c.late >= 100 then
-          c.used = c.used + 1
-          c.more = true
-          return c
+          refused = choose_one(r, c, id, text, record_at(i), now)
         end
       end
+      chosen[id] = true
       c.used = c.used + 1
+      if refused and #c.lost + #c.late + #c.shelved >= REFUSED_MAX then
+        c.more = true
+        return
+      end
     end
   end
-  return c
 end
 
 -- Apply: the taken ones get a lease and a token.
-local function reserve_take(k, r, c, now)
-  local token = redis.call('HINCRBY', k.stats, 'tokens', #c.taken) - #c.taken
-  local leases, states, jobs, claims = {}, {}, {}, {}
-  for i, t in ipairs(c.taken) do
+local function reserve_take(k, r, c, now, reply)
+  local n = c.n
+  local token = redis.call('HINCRBY', k.stats, 'tokens', n) - n
+  local leases, states, claims, at = {}, {}, {}, #reply
+  local lease_end, now_text = digits(now + r.lease), digits(now)
+  local plain = ' ' .. r.worker .. ' - - 0 1 0 0 0 0 ' .. now_text .. ' ' .. DELIVERIES_MAX .. '|'
+  for i = 1, n do
+    local id, ends, number = c.ids[i], c.ends[i], digits(token + i)
     local text
-    local s = t.text and state_read(t.text) -- unreadable (changed by hand): made anew
+    local s = c.texts[i] and state_read(c.texts[i]) -- unreadable (changed by hand): made anew
     if s then
-      s.token, s.worker, s.started = digits(token + i), r.worker, digits(now)
-      s.deliveries, s.keep, s.unique, s.max_deliveries = s.deliveries + 1, t.keep, t.key, t.max
+      s.token, s.worker, s.started = number, r.worker, now_text
+      s.deliveries = s.deliveries + 1
+      s.keep, s.unique, s.max_deliveries = '0', '-', DELIVERIES_MAX
+      if ends then
+        s.keep, s.unique, s.max_deliveries = ends[1], ends[2], ends[3]
+      end
       text = state_text(s)
+    elseif ends then
+      text = number .. ' ' .. r.worker .. ' - ' .. ends[2] .. ' ' .. ends[1]
+        .. ' 1 0 0 0 0 ' .. now_text .. ' ' .. ends[3] .. '|'
     else
-      text = digits(token + i) .. ' ' .. r.worker .. ' - ' .. t.key .. ' ' .. t.keep
-        .. ' 1 0 0 0 0 ' .. digits(now) .. ' ' .. t.max .. '|'
+      text = number .. plain
     end
-    leases[#leases + 1] = now + r.lease
-    leases[#leases + 1] = t.id
-    states[#states + 1] = t.id
-    states[#states + 1] = text
-    jobs[#jobs + 1] = t.id
-    jobs[#jobs + 1] = text
-    jobs[#jobs + 1] = t.record
-    claims[i] = t.id .. '\t' .. digits(token + i) .. '\t' .. (i > r.free and '1' or '0') .. '\n'
+    leases[2 * i - 1], leases[2 * i] = lease_end, id
+    states[2 * i - 1], states[2 * i] = id, text
+    reply[at + 1], reply[at + 2], reply[at + 3] = id, text, c.records[i]
+    at = at + 3
+    claims[i] = id .. '\t' .. number .. (i > r.free and '\t1\n' or '\t0\n')
   end
   redis.call('ZADD', k.processing, unpack(leases))
   redis.call('HSET', k.state, unpack(states))
-  ledger_add(k.stats, 'deliveries', #c.taken)
-  return jobs, table.concat(claims)
+  ledger_add(k.stats, 'deliveries', n)
+  return table.concat(claims)
+end
+
+-- Apply: what this worker cannot run waits a moment for one that can.
+local function reserve_shelve(k, r, c, now, later)
+  local n = #c.shelved
+  if n == 0 then
+    return
+  end
+  local places = {}
+  for i, l in ipairs(c.shelved) do
+    places[2 * i - 1], places[2 * i] = later + SHELVE_MS, l[1]
+    errors_add_once(k.errors, l[1], now, 'no_handler',
+                    'no handler for type ' .. l[2] .. ' on worker ' .. r.worker)
+  end
+  delayed_add(k.delayed, k.due, places)
+  ledger_add(k.stats, 'shelved', n)
+  redis.call('HSET', k.stats, 'shelved_last', digits(now) .. ' ' .. c.shelved[n][2])
 end
 
 local function reserve_plan(k, r, now)
-  local c = {taken = {}, lost = {}, late = {}, skipped = {}, used = 0, bytes = 0, more = false}
+  local c = {ids = {}, texts = {}, records = {}, ends = {}, n = 0, bytes = 0, lost = {},
+             late = {}, shelved = {}, skipped = {}, used = 0, more = false}
   c.again = claims_saved(k, r)
   c.marked = redis.call('LLEN', k.wake) > 0
   c.missing = bodies_missing(k)
@@ -174,8 +244,9 @@ local function reserve_plan(k, r, now)
   if not c.again and not r.paused and r.free + r.ahead > 0 then
     reserve_choose(k, r, c, now)
   end
-  if #c.lost + #c.late > 0 then
+  if #c.lost + #c.late + #c.shelved > 0 then
     touch('HLEN', k.unique, k.errors, k.results, k.log)
+    touch('LLEN', k.due)
   end
   return c
 end
@@ -188,12 +259,8 @@ local function reserve_wake(k, r, c)
   end
 end
 
-local function reserve_apply(k, r, c, now)
-  if c.again then
-    local jobs = claims_repeat(k, r, c.again)
-    reserve_wake(k, r, c)
-    return 'REPEAT', jobs
-  end
+-- Apply: what is next and is not handed out.
+local function reserve_refuse(k, r, c, now, later)
   if c.used > 0 then
     redis.call('RPOP', k.ready, c.used)
   end
@@ -212,19 +279,25 @@ local function reserve_apply(k, r, c, now)
   end
   remove_jobs(k, late)
   ledger_add(k.stats, 'expired_ready', #late)
+  reserve_shelve(k, r, c, now, later)
+end
 
-  local jobs, claims = {}, ''
-  if #c.taken > 0 then
-    jobs, claims = reserve_take(k, r, c, now)
+local function reserve_apply(k, r, c, now, later, reply)
+  if c.again then
+    claims_repeat(k, r, c.again, reply)
+    reserve_wake(k, r, c)
+    return 'REPEAT'
   end
+  reserve_refuse(k, r, c, now, later)
+  local claims = c.n > 0 and reserve_take(k, r, c, now, reply) or ''
   redis.call('HSET', k.claims, r.worker,
              r.call .. ' ' .. digits(now) .. ' ' .. digits(r.lease) .. '\n' .. claims)
   reserve_wake(k, r, c)
   if r.paused then
-    return 'PAUSED', jobs
+    return 'PAUSED'
   end
-  if #c.taken == 0 and not c.more then
-    return r.free + r.ahead == 0 and 'OK' or 'EMPTY', jobs
+  if c.n == 0 and not c.more then
+    return r.free + r.ahead == 0 and 'OK' or 'EMPTY'
   end
-  return c.more and 'MORE' or 'OK', jobs
+  return c.more and 'MORE' or 'OK'
 end

@@ -39,6 +39,7 @@ if word then
 end
 touch('HLEN', jobs, results, errors, log, stats, unique)
 touch('ZCARD', kept)
-local held, notes = answer_check(k, ARGV, ITEM_FIRST, 3, worker)
-ack_apply(k, ARGV, held, notes, now)
+local plain = {}
+local held, notes = answer_check(k, ARGV, ITEM_FIRST, 3, worker, plain)
+ack_apply(k, ARGV, held, notes, plain, now)
 return {'OK', unpack(notes)}

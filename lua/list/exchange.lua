@@ -16,6 +16,7 @@
 -- @key claims HASH worker -> its last reserve
 -- @key unique HASH unique key -> id that holds it
 -- @key wake LIST the marker that wakes one worker
+-- @key due LIST the marker that wakes the scheduler
 -- @key config HASH engine, limits, paused
 -- @arg now the test clock, ms; empty: the server's
 -- @arg worker the worker's id
@@ -24,6 +25,7 @@
 -- @arg ahead how many more may be claimed ahead
 -- @arg lease ms
 -- @arg bytes stop before so many bytes of records (at least one job)
+-- @arg types what the worker runs, ' a b '; '! a b ': everything but; empty: everything
 -- @item id the job's id
 -- @item token of the delivery
 -- @item result bytes; kept only if the job keeps results
@@ -46,23 +48,31 @@
 --- @include reserve
 --- @include engine
 
-local k = {delayed = delayed, ready = ready, tombs = tombs, processing = processing, dead = dead, kept = kept, jobs = jobs, state = state, results = results, errors = errors, log = log, stats = stats, claims = claims, unique = unique, wake = wake, config = config, }
-local now = clock(now_arg)
-local q = redis.call('HMGET', config, 'engine', 'paused')
+local k = {delayed = delayed, ready = ready, tombs = tombs, processing = processing, dead = dead, kept = kept, jobs = jobs, state = state, results = results, errors = errors, log = log, stats = stats, claims = claims, unique = unique, wake = wake, due = due, config = config, }
+local now, later = clock(now_arg)
+local q = redis.call('HMGET', config, 'engine', 'paused', 'long')
 local word = engine_word(q[1], stats, jobs, ready, processing)
 if word then
   return {word}
 end
 -- Both decide before either writes.
-local held, reply = answer_check(k, ARGV, ITEM_FIRST, 3, worker)
+local plain = {}
+local held, notes = answer_check(k, ARGV, ITEM_FIRST, 3, worker, plain)
 local r = {worker = worker, call = call, free = tonumber(free), ahead = tonumber(ahead),
-  lease = tonumber(lease), bytes = tonumber(bytes), paused = q[2]}
+  lease = tonumber(lease), bytes = tonumber(bytes), paused = q[2], long = q[3],
+  types = types, knows = {}}
 remove_touch(k)
-local plan = reserve_plan(k, r, now)
-ack_apply(k, ARGV, held, reply, now)
-local answer, list = reserve_apply(k, r, plan, now)
-local notes = #reply
-for i = 1, #list do
-  reply[notes + i] = list[i]
+local plan
+if bodies_missing(k) then
+  -- An id may stand in two places: what the acks end must be gone before it is looked at.
+  touch('HLEN', stats, tombs, unique, claims)
+  touch('LLEN', ready, wake, due)
+  ack_apply(k, ARGV, held, notes, plain, now)
+  plan = reserve_plan(k, r, now)
+else
+  plan = reserve_plan(k, r, now)
+  ack_apply(k, ARGV, held, notes, plain, now)
 end
-return {answer, digits(notes), unpack(reply)}
+local reply = {'', digits(#notes), unpack(notes)}
+reply[1] = reserve_apply(k, r, plan, now, later, reply)
+return reply

@@ -80,7 +80,11 @@ if key ~= old_key then
     redis.call('ZADD', windows, now + window, key)
   end
 end
-redis.call('HSET', jobs, id, head .. ' ' .. enqueued .. tail)
+record = head .. ' ' .. enqueued .. tail
+redis.call('HSET', jobs, id, record)
+if #record > LONG then
+  redis.call('HSET', config, 'long', '1')
+end
 if place == 'delayed' and due_arg ~= '' then
   delayed_add(delayed, due, {due_time(due_arg, now, later) or now, id})
 end

@@ -4,6 +4,7 @@
 -- @transition ready -> processing
 -- @transition ready -> dead
 -- @transition ready -> expired
+-- @transition ready -> delayed
 -- @key ready LIST ids that wait, taken from the right
 -- @key tombs HASH ids cancelled while they stand in ready
 -- @key processing ZSET id -> end of its lease, ms
@@ -19,6 +20,7 @@
 -- @key claims HASH worker -> its last reserve
 -- @key unique HASH unique key -> id that holds it
 -- @key wake LIST the marker that wakes one worker
+-- @key due LIST the marker that wakes the scheduler
 -- @key config HASH engine, limits, paused
 -- @arg now the test clock, ms; empty: the server's
 -- @arg worker the worker's id
@@ -27,6 +29,7 @@
 -- @arg ahead how many more may be claimed ahead
 -- @arg lease ms
 -- @arg bytes stop before so many bytes of records (at least one job)
+-- @arg types what the worker runs, ' a b '; '! a b ': everything but; empty: everything
 -- @returns OK jobs, or none were wanted
 -- @returns EMPTY nothing is ready
 -- @returns MORE stopped at a bound: call again
@@ -38,18 +41,21 @@
 -- @cost O(jobs + tombstones skipped, 1000 at most)
 --
 -- Reply: word, then id, state, record of each job. A ready job without record
--- becomes dead (lost_body); one that is too late to start ends as expired.
+-- becomes dead (lost_body); one that is too late to start ends as expired; one of a
+-- type that the worker does not run waits 5 s in delayed (shelved).
 --- @include reserve
 --- @include engine
 
-local k = {delayed = delayed, kept = kept, ready = ready, tombs = tombs, processing = processing, dead = dead, jobs = jobs, state = state, results = results, errors = errors, log = log, stats = stats, claims = claims, unique = unique, wake = wake, config = config, }
-local now = clock(now_arg)
-local q = redis.call('HMGET', config, 'engine', 'paused')
+local k = {delayed = delayed, kept = kept, ready = ready, tombs = tombs, processing = processing, dead = dead, jobs = jobs, state = state, results = results, errors = errors, log = log, stats = stats, claims = claims, unique = unique, wake = wake, due = due, config = config, }
+local now, later = clock(now_arg)
+local q = redis.call('HMGET', config, 'engine', 'paused', 'long')
 local word = engine_word(q[1], stats, jobs, ready)
 if word then
   return {word}
 end
 local r = {worker = worker, call = call, free = tonumber(free), ahead = tonumber(ahead),
-  lease = tonumber(lease), bytes = tonumber(bytes), paused = q[2]}
-local answer, list = reserve_apply(k, r, reserve_plan(k, r, now), now)
-return {answer, unpack(list)}
+  lease = tonumber(lease), bytes = tonumber(bytes), paused = q[2], long = q[3],
+  types = types, knows = {}}
+local reply = {''}
+reply[1] = reserve_apply(k, r, reserve_plan(k, r, now), now, later, reply)
+return reply

@@ -28,6 +28,7 @@ static const struct {
     COUNTER(lost_body_delayed), COUNTER(purged), COUNTER(kept_in), COUNTER(forgotten),
     COUNTER(stale), COUNTER(replaced), COUNTER(skipped), COUNTER(tokens),
     COUNTER(kept_bytes), COUNTER(deferred), COUNTER(trimmed), COUNTER(dead_bytes),
+    COUNTER(shelved),
 #undef COUNTER
 #undef NUMBER
 };
@@ -71,6 +72,20 @@ take_paused(struct weir_audit *a, struct wr_span text)
     decode_word(wr_span_str(why), a->paused_why, sizeof(a->paused_why));
 }
 
+/* "ms type" */
+static void
+take_shelved(struct weir_audit *a, struct wr_span text)
+{
+    char copy[512], type[420] = "";
+    long long at = 0;
+
+    snprintf(copy, sizeof(copy), "%.*s", (int)text.len, (const char *)text.ptr);
+    if (sscanf(copy, "%lld %419s", &at, type) < 1)
+        return;
+    a->shelved_at = at;
+    decode_word(wr_span_str(type), a->shelved_type, sizeof(a->shelved_type));
+}
+
 static bool
 is_name(struct wr_span name, const char *wanted)
 {
@@ -90,9 +105,10 @@ check_sums(struct weir_audit *a)
                          a->reclaimed_delayed + a->cancelled_processing + a->processing);
     a->gap_ready = a->enqueued - a->scheduled + a->promoted + a->released + a->reclaimed +
                    a->replayed -
-                   (a->deliveries + a->cancelled_ready + a->expired_ready +
+                   (a->deliveries + a->shelved + a->cancelled_ready + a->expired_ready +
                     a->lost_body_ready + a->deferred + a->ready);
-    a->gap_delayed = a->scheduled + a->deferred + a->retried + a->reclaimed_delayed -
+    a->gap_delayed = a->scheduled + a->deferred + a->retried + a->reclaimed_delayed +
+                     a->shelved -
                      (a->promoted + a->cancelled_delayed + a->expired_delayed +
                       a->lost_body_delayed + a->delayed);
     a->gap_dead = a->buried + a->lost_body_ready + a->lost_body_delayed -
@@ -120,6 +136,8 @@ wr_audit_read(const struct wr_reply *reply, struct weir_audit *out,
                      (const char *)wr_reply_span(value).ptr);
         else if (is_name(name, "config.paused"))
             take_paused(out, wr_reply_span(value));
+        else if (is_name(name, "stats.shelved_last"))
+            take_shelved(out, wr_reply_span(value));
         else
             take_number(out, name, wr_reply_int(value));
     }

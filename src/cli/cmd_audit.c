@@ -65,6 +65,7 @@ print_json(struct cli *cli, const char *queue, const struct weir_audit *a,
         {"reclaimed_delayed", a->reclaimed_delayed}, {"replayed", a->replayed},
         {"stale", a->stale}, {"replaced", a->replaced}, {"skipped", a->skipped},
         {"deferred", a->deferred}, {"trimmed", a->trimmed},
+        {"shelved", a->shelved},
     };
     /* clang-format on */
     struct cli_json *json = cli_json_new();

@@ -3,7 +3,8 @@
 #include "base/text.h"
 #include "cli/json.h"
 
-#define LATE_MS 5000 /* a scheduler that lives promotes and reclaims much sooner */
+#define SHELVED_MS 15000 /* for how long it is worth a note */
+#define LATE_MS 5000     /* a scheduler that lives promotes and reclaims much sooner */
 
 static void
 put_since(struct cli_json *json, const char *key, int64_t at, int64_t now)
@@ -45,6 +46,12 @@ print_json(struct cli *cli, const char *queue, const struct weir_audit *a)
     cli_json_int(json, "retried", a->retried);
     cli_json_int(json, "reclaimed", a->reclaimed + a->reclaimed_delayed);
     cli_json_int(json, "stale", a->stale);
+    cli_json_int(json, "shelved", a->shelved);
+    put_since(json, "shelved_ms", a->shelved_at, a->now);
+    if (a->shelved_at == 0)
+        cli_json_null(json, "shelved_type");
+    else
+        cli_json_text(json, "shelved_type", a->shelved_type);
     cli_json_int(json, "enqueued", a->enqueued);
     cli_json_int(json, "kept", a->kept);
     cli_json_int(json, "gap", a->gap);
@@ -116,6 +123,11 @@ note_cell(struct cli_table *t, const struct weir_audit *a)
 
     if (cli_queue_complaint(a, text, sizeof(text))) {
         cli_cell(t, CLI_RED, "! %s", text);
+        return;
+    }
+    if (!a->paused && a->shelved_at > 0 && a->now - a->shelved_at < SHELVED_MS) {
+        wr_text_show_duration(a->now - a->shelved_at, since, sizeof(since));
+        cli_cell(t, CLI_YELLOW, "no handler for type %s %s ago", a->shelved_type, since);
         return;
     }
     if (!a->paused) {

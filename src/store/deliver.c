@@ -87,6 +87,7 @@ fill_reserve(struct wr_call *c, const struct wr_reserve *want)
     wr_call_int(c, (int64_t)want->ahead);
     wr_call_int(c, want->lease_ms);
     wr_call_int(c, WR_BATCH_BYTES);
+    wr_call_str(c, want->types ? want->types : "");
 }
 
 /* REPEAT is the saved answer of the same call: jobs like any others. */

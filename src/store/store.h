@@ -135,6 +135,10 @@ struct wr_reserve {
         call; /* number of this call of the worker: rises by one a call over ALL queues */
     size_t free, ahead;
     int64_t lease_ms;
+    /* What the worker runs, encoded as in records, a blank before and after each; with a
+     * '!' before: everything but these; NULL: everything. What it does not run is put
+     * off. */
+    const char *types;
 };
 
 /* One answer of a delivery. */

@@ -88,6 +88,7 @@ struct wr_handler {
     /* It cannot be started: after some failures in a row it rests, then one more try. */
     _Atomic int start_failures;
     _Atomic int64_t broken_until_ms; /* monotonic; 0: it is well */
+    bool left_out; /* I/O thread: it was broken when the types were listed */
 };
 
 /* Reserve nothing of its type now, and hand back what came. */

@@ -36,6 +36,7 @@ serve(struct wr_io *io)
 
     if (wr_clock_ms() < io->again_ms)
         return false;
+    wr_io_look_at_types(io, wr_clock_ms());
     wr_io_rotate_lines(io);
     for (struct wr_line *l = io->lines; l && wr_clock_ms() >= io->again_ms; l = l->next) {
         atomic_store(&io->o->page->tick_ms, wr_clock_ms());
@@ -63,6 +64,8 @@ rest(struct wr_io *io, int64_t next)
     for (const struct wr_line *l = io->lines; l; l = l->next) {
         if (l->again_ms > now && l->again_ms < next)
             next = l->again_ms;
+        if (l->look_ms > now && l->look_ms < next)
+            next = l->look_ms;
     }
     if (io->connect_ms > now && io->connect_ms < next)
         next = io->connect_ms;
@@ -131,6 +134,7 @@ teardown(struct wr_io *io)
         io->lines = l->next;
         free(l);
     }
+    wr_buf_fini(&io->types);
     wr_store_free(io->store);
     wr_server_free(io->server);
 }

@@ -29,6 +29,7 @@ struct wr_line {
     bool maybe_ready; /* ask it: a marker came, or the last answer was full */
     bool owes_call;   /* a marker was taken: call, also with nothing wanted */
     int64_t again_ms; /* this queue refused: not before */
+    int64_t look_ms;  /* nothing is claimed before: much of it is not for this worker */
     unsigned failures;
     int64_t
         repeat;   /* number of a call whose end is not known: it is made again; 0: none */
@@ -58,6 +59,8 @@ struct wr_io {
     int64_t again_ms; /* Redis is away: not before */
     unsigned failures;
     int64_t registry_ms;
+    struct wr_buf types; /* as struct wr_reserve has them; empty: everything */
+    bool types_listed, knows_nothing;
     int64_t stop_again_ms, progress_ms, checked_ms;
 
     struct wr_conn *block; /* waits for markers */
@@ -81,6 +84,10 @@ void wr_io_look_for_queues(struct wr_io *io, int64_t now);
 /* Each turn begins with another queue. */
 void wr_io_rotate_lines(struct wr_io *io);
 struct wr_line *wr_io_line_of(struct wr_io *io, const struct wr_queue *queue);
+
+/* ---- io_types.c ---- */
+
+void wr_io_look_at_types(struct wr_io *io, int64_t now);
 
 /* ---- io_claim.c ---- */
 

@@ -9,6 +9,9 @@
 #include "redis/backoff.h"
 #include "worker/io.h"
 
+/* Between two calls that only put off what is not for this worker. */
+#define LOOK_MS 10
+
 void
 wr_io_put_answer(struct wr_line *l, enum wr_verdict kind, struct wr_run *run)
 {
@@ -196,6 +199,8 @@ take_batch(struct wr_io *io, struct wr_line *l, size_t wanted, struct wr_batch *
            int64_t sent_ms)
 {
     l->owes_call = false;
+    if (batch->word == WR_RESERVE_MORE && batch->n == 0)
+        l->look_ms = wr_clock_ms() + LOOK_MS;
     if (wanted > 0) {
         if (io->timed_out && batch->n > 0)
             io->marker_lost_ms = wr_clock_ms();

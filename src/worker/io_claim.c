@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "worker/io.h"
 
 #define AHEAD_US 4000 /* of work a slot may have claimed ahead */
@@ -36,7 +37,7 @@ may_run(const struct wr_io *io)
 bool
 wr_io_may_claim(const struct wr_io *io)
 {
-    return may_run(io) && !io->alone && !io->alone_runs;
+    return may_run(io) && !io->alone && !io->alone_runs && !io->knows_nothing;
 }
 
 void
@@ -47,7 +48,8 @@ wr_io_want(const struct wr_io *io, const struct wr_line *l, struct wr_reserve *r
     int64_t limit = wr_io_jobs_left(io);
 
     r->free = r->ahead = 0;
-    if (!wr_io_may_claim(io) || limit <= 0)
+    r->types = io->types.len > 0 ? io->types.ptr : NULL;
+    if (!wr_io_may_claim(io) || limit <= 0 || (l && wr_clock_ms() < l->look_ms))
         return;
     left = limit < WR_IO_CALL_MAX ? (size_t)limit : WR_IO_CALL_MAX;
     free = out < slots ? slots - out : 0;

@@ -409,7 +409,9 @@ a_job_without_a_handler_waits_for_a_worker_that_has_one(void **state)
     AWAIT(rig_is("j", "delayed"));
     assert_int_equal(rig_numbers("j").attempts, 0);
     assert_int_equal(weir_job_inspect(rig.client, "q", "j", &v, NULL), WEIR_OK);
-    assert_non_null(strstr(weir_job_view_errors(v), "no handler for type nobody"));
+    assert_non_null(
+        strstr(weir_job_view_errors(v), "no_handler no handler for type nobody"));
+    assert_int_equal(rig_numbers("j").deliveries, 0);
     weir_job_view_free(v);
 }
 

@@ -37,7 +37,7 @@
     X(reclaimed) X(reclaimed_delayed) X(replayed) X(deliveries) X(done) X(retried) \
         X(buried) X(cancelled_ready) X(cancelled_delayed) X(cancelled_processing)  \
             X(expired_ready) X(lost_body_ready) X(purged) X(kept_in) X(forgotten)  \
-                X(stale) X(replaced) X(skipped) X(deferred) X(trimmed) X(tokens) X(kept_bytes) X(dead_bytes)
+                X(stale) X(replaced) X(skipped) X(deferred) X(trimmed) X(tokens) X(kept_bytes) X(dead_bytes) X(shelved)
 /* clang-format on */
 
 enum model_place {
@@ -106,6 +106,7 @@ struct model {
     } channels[MODEL_CHANNELS];
     bool wake, due, paused;
     int64_t paused_at;
+    char shelved_last[64];
     struct {
 #define X(name) int64_t name;
         MODEL_COUNTERS(X)
@@ -133,6 +134,7 @@ struct model_reserve {
     int worker;
     int64_t call, lease, bytes;
     size_t free, ahead;
+    const char *type; /* the only one that it runs; NULL: any */
 };
 
 const char *model_worker(int worker);   /* "w1" */

@@ -116,6 +116,19 @@ forget_job(struct model_job *j)
     j->errors_n = 0;
 }
 
+/* In place of the last line, if that tells of the same. */
+static void
+add_error_once(struct model *m, struct model_job *j, const char *outcome,
+               const char *text)
+{
+    char wanted[32];
+
+    snprintf(wanted, sizeof(wanted), " %s ", outcome);
+    if (j->errors_n > 0 && strstr(j->errors[j->errors_n - 1], wanted))
+        j->errors_n--;
+    add_error(m, j, outcome, text);
+}
+
 static size_t
 record_text(const struct model_job *j, char *out, size_t cap)
 {
@@ -631,13 +644,20 @@ say_job(struct wr_buf *out, const struct model_job *j)
 
 struct choice {
     struct model_job *taken[2 * MODEL_BATCH], *seen[MODEL_READY];
-    struct model_job *lost[MODEL_READY], *late[MODEL_READY];
+    struct model_job *lost[MODEL_READY], *late[MODEL_READY], *shelved[MODEL_READY];
     bool copy[MODEL_READY]; /* of lost: its id is another job's now */
-    size_t taken_n, seen_n, lost_n, late_n, used, skipped;
+    size_t taken_n, seen_n, lost_n, late_n, shelved_n, used, skipped;
     struct model_job *skips[MODEL_READY];
     int64_t bytes;
     bool more;
 };
+
+/* A stub's type is "-". */
+static bool
+is_of_type(const struct model_job *j, const char *type)
+{
+    return strcmp(j->head + 2, type) == 0;
+}
 
 /* What becomes of the id that is next. False: stop before it. */
 static bool
@@ -668,6 +688,8 @@ choose_one(const struct model *m, const struct model_reserve *r, struct choice *
     else if (j->options.expires > 0 && !j->has_state &&
              j->enqueued_at + j->options.expires <= m->now)
         c->late[c->late_n++] = j;
+    else if (r->type && !is_of_type(j, r->type))
+        c->shelved[c->shelved_n++] = j;
     else {
         c->bytes += record_bytes(j);
         c->taken[c->taken_n++] = j;
@@ -676,7 +698,21 @@ choose_one(const struct model *m, const struct model_reserve *r, struct choice *
 }
 
 static void
-apply_refused(struct model *m, struct choice *c)
+shelve(struct model *m, const struct model_reserve *r, struct model_job *j)
+{
+    char text[64];
+
+    snprintf(text, sizeof(text), "no handler for type %s on worker %s", j->head + 2,
+             model_worker(r->worker));
+    add_error_once(m, j, "no_handler", text);
+    delay(m, j, m->now + 5000);
+    m->n.shelved++;
+    snprintf(m->shelved_last, sizeof(m->shelved_last), "%" PRId64 " %s", m->now,
+             j->head + 2);
+}
+
+static void
+apply_refused(struct model *m, const struct model_reserve *r, struct choice *c)
 {
     m->ready_n -= c->used;
     for (size_t i = 0; i < c->skipped; i++)
@@ -701,6 +737,8 @@ apply_refused(struct model *m, struct choice *c)
         forget_job(c->late[i]);
     }
     m->n.expired_ready += (int64_t)c->late_n;
+    for (size_t i = 0; i < c->shelved_n; i++)
+        shelve(m, r, c->shelved[i]);
 }
 
 static void
@@ -746,7 +784,7 @@ reserve_jobs(struct model *m, const struct model_reserve *r, struct wr_buf *jobs
             break;
         c.used++;
     }
-    apply_refused(m, &c);
+    apply_refused(m, r, &c);
     m->claims[r->worker].is_set = true;
     m->claims[r->worker].call = r->call;
     m->claims[r->worker].at = m->now;
@@ -1782,6 +1820,8 @@ model_dump(const struct model *m, struct wr_buf *out)
         add_line(&l, #name "=%" PRId64, m->n.name);
     MODEL_COUNTERS(X)
 #undef X
+    if (m->shelved_last[0])
+        add_line(&l, "shelved_last=%s", m->shelved_last);
     flush_lines(&l, "stats", out);
     wr_buf_addf(out, "\nwake{%d}\ndue{%d}\npaused{", m->wake, m->due);
     if (m->paused)

@@ -185,9 +185,9 @@ bytes_bound_a_call_but_never_below_one_job_A22(void **state)
     assert_int_equal(rig_take("w", 5)->word, WR_RESERVE_MORE);
     rig_put_job((struct rig_job){.id = "F", .payload = {big, 100000}});
     free(big);
-    assert_memory_equal(
-        rig_script(&wr_script_list_reserve, "", "v", "1", "9", "0", "1000", "10", NULL),
-        "MORE E ", 7);
+    assert_memory_equal(rig_script(&wr_script_list_reserve, "", "v", "1", "9", "0",
+                                   "1000", "10", "", NULL),
+                        "MORE E ", 7);
     assert_string_equal(rig_where("E"), "JPS");
     assert_string_equal(rig_where("F"), "JR");
     rig_assert_sums();
@@ -365,6 +365,143 @@ an_unreadable_state_does_not_tear_a_reserve(void **state)
     rig_assert_sums();
 }
 
+/* ---- types ---- */
+
+static const struct rig_taken *
+take_types(const char *worker, size_t free, const char *types)
+{
+    struct wr_reserve how = {.worker = worker,
+                             .call = ++rig.call,
+                             .free = free,
+                             .lease_ms = RIG_LEASE,
+                             .types = types};
+
+    return rig_take_how(&how);
+}
+
+static void
+put_type(const char *id, const char *head)
+{
+    struct wr_admit item = rig_item((struct rig_job){.id = id});
+    struct wr_admitted out;
+
+    item.head = wr_span_str(head);
+    assert_int_equal(wr_store_enqueue(rig.store, rig.queue, &rig.channel, &item, 1, &out,
+                                      NULL, &rig.err),
+                     WEIR_OK);
+    assert_int_equal(out.word, WR_ADMIT_STORED);
+}
+
+static void
+a_job_of_a_type_the_worker_does_not_run_waits_5_s_uncharged_P01(void **state)
+{
+    struct weir_audit a;
+
+    (void)state;
+    put_type("A", "1 hash");
+    put_type("B", "1 mail");
+    assert_string_equal(take_types("w", 9, " mail hashes ")->ids, "B");
+    assert_string_equal(rig_where("A"), "JL");
+    assert_string_equal(redis_do(rig.redis, "ZSCORE %s A", rig_key(WR_QUEUE_KEY_delayed)),
+                        "1796000005000");
+    assert_string_equal(redis_do(rig.redis, "HGET %s A", rig_key(WR_QUEUE_KEY_errors)),
+                        "1796000000000 no_handler no handler for type hash on worker w");
+    assert_string_equal(redis_do(rig.redis, "LLEN %s", rig_key(WR_QUEUE_KEY_due)), "1");
+    a = rig_audit();
+    assert_int_equal(a.shelved, 1);
+    assert_int_equal(a.shelved_at, RIG_START);
+    assert_string_equal(a.shelved_type, "hash");
+    assert_int_equal(a.deliveries, 1);
+    rig_assert_sums();
+    rig_pass(5000);
+    rig_promote(9);
+    assert_string_equal(take_types("v", 9, " hash ")->ids, "A"); /* one that knows it */
+    assert_int_equal(rig_take("v", 0)->first.attempts, 0);
+    rig_assert_sums();
+}
+
+static void
+a_worker_can_name_what_it_does_not_run(void **state)
+{
+    (void)state;
+    put_type("A", "1 hash");
+    put_type("B", "1 mail");
+    assert_string_equal(take_types("w", 9, "! hash ")->ids, "B");
+    assert_string_equal(rig_where("A"), "JL");
+    rig_assert_sums();
+}
+
+static void
+being_put_off_again_and_again_keeps_the_older_errors(void **state)
+{
+    const char *errors;
+
+    (void)state;
+    rig_put("A");
+    rig_take("w", 1);
+    rig_retry("w", "A", 0);
+    for (int i = 0; i < 12; i++) {
+        rig_promote(9);
+        assert_string_equal(take_types("w", 1, " other ")->ids, "");
+        rig_pass(5000);
+    }
+    errors = redis_do(rig.redis, "HGET %s A", rig_key(WR_QUEUE_KEY_errors));
+    assert_non_null(strstr(errors, "1796000000000 failed"));
+    assert_non_null(strstr(errors, "1796000055000 no_handler"));
+    assert_null(strstr(errors, "1796000050000 no_handler"));
+    assert_int_equal(rig_stat("shelved"), 12);
+    rig_assert_sums();
+}
+
+static void
+at_most_a_hundred_are_put_off_in_one_call(void **state)
+{
+    char id[16];
+
+    (void)state;
+    for (int i = 0; i < 130; i++) {
+        snprintf(id, sizeof(id), "j%03d", i);
+        rig_put(id);
+    }
+    put_type("M", "1 mail");
+    assert_int_equal(take_types("w", 1, " mail ")->word, WR_RESERVE_MORE);
+    assert_int_equal(rig_stat("shelved"), 100);
+    assert_true(rig_has_marker());
+    assert_string_equal(take_types("w", 1, " mail ")->ids, "M");
+    assert_int_equal(rig_stat("shelved"), 130);
+    rig_assert_sums();
+}
+
+static void
+a_record_that_cannot_be_read_is_handed_out_whatever_the_types(void **state)
+{
+    (void)state;
+    rig_put("A");
+    redis_do(rig.redis, "HSET %s A nonsense", rig_key(WR_QUEUE_KEY_jobs));
+    assert_string_equal(take_types("w", 1, " mail ")->ids, "A"); /* it will be buried */
+    rig_assert_sums();
+}
+
+static void
+long_and_short_records_come_in_their_order_A22(void **state)
+{
+    char *big = calloc(1, 5000);
+
+    (void)state;
+    assert_non_null(big);
+    rig_put("A");
+    assert_string_equal(redis_do(rig.redis, "HGET %s long", rig_key(WR_QUEUE_KEY_config)),
+                        "(nil)");
+    rig_put_job((struct rig_job){.id = "B", .payload = {big, 5000}});
+    free(big);
+    rig_put_many("C D");
+    rig_cancel("C");
+    assert_string_equal(redis_do(rig.redis, "HGET %s long", rig_key(WR_QUEUE_KEY_config)),
+                        "1");
+    assert_string_equal(rig_take("w", 9)->ids, "A B D");
+    rig_assert_sums();
+}
+
 /* ---- exchange ---- */
 
 static struct wr_batch
@@ -447,6 +584,26 @@ exchange_of_a_stale_handle_still_takes_T8(void **state)
     rig_assert_sums();
 }
 
+/* Its body was deleted by hand and its id enqueued anew, so it stands in two places. */
+static void
+what_an_exchange_ends_is_gone_before_its_next_jobs_are_looked_at_A17(void **state)
+{
+    enum wr_answered acked;
+    struct wr_batch b;
+
+    (void)state;
+    rig_put("A");
+    redis_do(rig.redis, "HDEL %s A", rig_key(WR_QUEUE_KEY_jobs));
+    rig_put("A");
+    rig_take("w", 1);
+    b = exchange("w", 9, 1, "A", &acked);
+    assert_int_equal(acked, WR_ANSWERED_OK);
+    assert_int_equal(b.n, 0);
+    wr_batch_fini(&b);
+    assert_string_equal(rig_where("A"), "JX"); /* under its own name, for nobody has it */
+    rig_assert_sums();
+}
+
 static void
 exchange_on_a_paused_queue_acks_and_takes_nothing(void **state)
 {
@@ -494,6 +651,13 @@ main(void)
         RIG_TEST(exchange_ends_and_takes_in_one_call),
         RIG_TEST(a_repeated_exchange_says_answered_and_gives_the_same_jobs_A9),
         RIG_TEST(exchange_of_a_stale_handle_still_takes_T8),
+        RIG_TEST(what_an_exchange_ends_is_gone_before_its_next_jobs_are_looked_at_A17),
+        RIG_TEST(a_job_of_a_type_the_worker_does_not_run_waits_5_s_uncharged_P01),
+        RIG_TEST(a_worker_can_name_what_it_does_not_run),
+        RIG_TEST(being_put_off_again_and_again_keeps_the_older_errors),
+        RIG_TEST(at_most_a_hundred_are_put_off_in_one_call),
+        RIG_TEST(a_record_that_cannot_be_read_is_handed_out_whatever_the_types),
+        RIG_TEST(long_and_short_records_come_in_their_order_A22),
         RIG_TEST(exchange_on_a_paused_queue_acks_and_takes_nothing),
     };
 
