@@ -8,7 +8,7 @@ check-all: ; scripts/test
 asan:      ; cmake --preset asan && cmake --build --preset asan && ctest --preset asan
 tsan:      ; cmake --preset tsan && cmake --build --preset tsan && ctest --preset tsan -L 'unit|script'
 fuzz:      ; cmake --preset fuzz && cmake --build --preset fuzz && mkdir -p build-fuzz/found/$T && build-fuzz/tests/fuzz_$T -max_total_time=$S build-fuzz/found/$T tests/fuzz/corpus/$T
-chaos:     all ; ctest --preset release -R 'fault|kill|chaos'
+chaos:     all ; WEIR_CHAOS_JOBS=20000 WEIR_CHAOS_KILLS=220 ctest --preset release -R 'fault|kill|chaos|total_queue'
 bench:     all ; build/weir bench --json
 mutate:    ; tests/mutate/run
 lint:      ; tools/lint

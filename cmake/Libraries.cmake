@@ -57,7 +57,7 @@ if(TARGET weir_bin)
   install(TARGETS weir-tool DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
 
-install(TARGETS weir weir-static weir-worker weir-worker-static
+install(TARGETS weir weir-static weir-worker weir-worker-static EXPORT weirTargets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/weir DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 # Relative to the file itself, so that `cmake --install --prefix` needs no new configuration.
@@ -66,3 +66,14 @@ foreach(pc libweir libweir-worker)
   configure_file(${CMAKE_SOURCE_DIR}/dist/pkgconfig/${pc}.pc.in ${CMAKE_BINARY_DIR}/${pc}.pc @ONLY)
   install(FILES ${CMAKE_BINARY_DIR}/${pc}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endforeach()
+
+# find_package(weir): the names of the libraries alone, no folder of this machine.
+include(CMakePackageConfigHelpers)
+set(WEIR_CMAKE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/weir)
+configure_package_config_file(${CMAKE_SOURCE_DIR}/dist/cmake/weirConfig.cmake.in
+  ${CMAKE_BINARY_DIR}/weirConfig.cmake INSTALL_DESTINATION ${WEIR_CMAKE_DIR})
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/weirConfigVersion.cmake
+  COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_BINARY_DIR}/weirConfig.cmake ${CMAKE_BINARY_DIR}/weirConfigVersion.cmake
+  DESTINATION ${WEIR_CMAKE_DIR})
+install(EXPORT weirTargets NAMESPACE weir:: DESTINATION ${WEIR_CMAKE_DIR})
