@@ -1,11 +1,11 @@
 --- What the dead jobs of a queue weigh: the counter dead_bytes, for the limits of trim.
+-- Their output does not count: it has a bound of its own, and may come after the death.
 --- @include clock
 
 local function dead_size(k, ids)
   local bytes = 0
   for _, id in ipairs(ids) do
     bytes = bytes + redis.call('HSTRLEN', k.jobs, id) + redis.call('HSTRLEN', k.errors, id)
-      + redis.call('HSTRLEN', k.log, id)
   end
   return bytes
 end

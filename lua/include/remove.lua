@@ -1,16 +1,18 @@
 --- remove_jobs(k, ids): takes away all that is stored under these ids, but not
 -- their places in ready, processing, delayed, dead or kept: that is the caller's.
--- k has the names of the keys: jobs state results errors log.
+-- k has the names of the keys: jobs state results errors log stats.
+--- @include log
 
 -- remove_touch(k): reads what most jobs have nothing in. What is empty needs no
 -- removal: on a busy queue that saves three commands a script.
 local function remove_touch(k)
   k.extras = {}
-  for _, key in ipairs({k.errors, k.results, k.log}) do
+  for _, key in ipairs({k.errors, k.results}) do
     if redis.call('HLEN', key) > 0 then
       k.extras[#k.extras + 1] = key
     end
   end
+  k.silent = redis.call('HLEN', k.log) == 0
 end
 
 local function remove_jobs(k, ids)
@@ -19,7 +21,10 @@ local function remove_jobs(k, ids)
   end
   redis.call('HDEL', k.jobs, unpack(ids))
   redis.call('HDEL', k.state, unpack(ids))
-  for _, key in ipairs(k.extras or {k.errors, k.results, k.log}) do
+  for _, key in ipairs(k.extras or {k.errors, k.results}) do
     redis.call('HDEL', key, unpack(ids))
+  end
+  if not k.silent then
+    log_remove(k.log, k.stats, ids)
   end
 end

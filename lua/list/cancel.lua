@@ -44,7 +44,7 @@
 --- @include engine
 --- @include touch
 
-local k = {jobs = jobs, state = state, results = results, errors = errors, log = log, }
+local k = {jobs = jobs, state = state, results = results, errors = errors, log = log, stats = stats, }
 
 -- Decide.
 local word = engine_word(redis.call('HGET', config, 'engine'), stats, jobs, ready)

@@ -28,7 +28,7 @@
 --- @include engine
 --- @include touch
 
-local k = {jobs = jobs, state = state, results = results, errors = errors, log = log, }
+local k = {jobs = jobs, state = state, results = results, errors = errors, log = log, stats = stats, }
 
 -- Decide.
 local now = clock(now_arg)

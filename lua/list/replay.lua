@@ -8,7 +8,6 @@
 -- @key jobs HASH id -> record
 -- @key state HASH id -> what changes
 -- @key errors HASH id -> last errors
--- @key log HASH id -> captured output
 -- @key stats HASH the ledger's counters
 -- @key unique HASH unique key -> id that holds it
 -- @key wake LIST the marker that wakes one worker
@@ -38,7 +37,7 @@
 --- @include engine
 --- @include touch
 
-local k = {dead = dead, jobs = jobs, errors = errors, log = log, stats = stats, }
+local k = {dead = dead, jobs = jobs, errors = errors, stats = stats, }
 
 -- Does this job still hold its key? One that is dead, or gone without letting it go, does not.
 local function unique_holds(holder)
@@ -53,7 +52,7 @@ if word then
   return {word}
 end
 touch('LLEN', ready, wake)
-touch('HLEN', tombs, jobs, state, errors, log, stats, unique)
+touch('HLEN', tombs, jobs, state, errors, stats, unique)
 local ids, notes, at = choose_dead(dead, ARGV, ITEM_FIRST, limit, before, skip)
 local moved, states, keys, taken = {}, {}, {}, {}
 for i, id in ipairs(ids) do

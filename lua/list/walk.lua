@@ -37,8 +37,24 @@ end
 local zset = ({processing = processing, delayed = delayed, dead = dead, kept = kept})[name]
 local hash = ({tombs = tombs, jobs = jobs, state = state, results = results, errors = errors,
                log = log, unique = unique})[name]
+local reply = {'OK', ''}
+if name == 'log' then -- big values: few at once; a job once, by its index or for want of it
+  local slice = redis.call('HSCAN', log, cursor, 'COUNT', math.ceil(limit / 8))
+  for i = 1, #slice[2], 2 do
+    local field = slice[2][i]
+    local id = string.match(field, '^([^\t]+)\t') or
+      string.match(slice[2][i + 1], '^([^\t]+)\t%d+$')
+    if not string.find(field, '\t', 1, true) then
+      reply[#reply + 1] = field
+    elseif id and redis.call('HEXISTS', log, id) == 0 then
+      reply[#reply + 1] = id
+    end
+  end
+  reply[2] = slice[1]
+  return reply
+end
 local slice = redis.call(zset and 'ZSCAN' or 'HSCAN', zset or hash, cursor, 'COUNT', limit)
-local reply = {'OK', slice[1]}
+reply[2] = slice[1]
 for i = 1, #slice[2], 2 do
   reply[#reply + 1] = slice[2][i]
   if name == 'unique' then

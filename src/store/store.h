@@ -222,6 +222,31 @@ wr_store_progress(struct wr_store *store, struct wr_queue *queue, const char *wo
                   struct wr_span id, struct wr_span token, struct wr_span text,
                   enum wr_extended *word, struct weir_error *err) WEIR_MUST_CHECK;
 
+/* ---- what jobs print ---- */
+
+/* Of one run, from its `at`-th byte on: whole records (model/output.h). */
+struct wr_log_part {
+    struct wr_span id, token, bytes;
+    int64_t at;
+    bool last; /* there will be no more */
+};
+
+enum wr_logged {
+    WR_LOGGED_OK,
+    WR_LOGGED_STALE, /* another delivery owns the job: send no more */
+    WR_LOGGED_GONE,
+};
+
+/* A repeat stores nothing twice. E_FULL: the server is full; the job goes on. */
+enum weir_err wr_store_log(struct wr_store *store, struct wr_queue *queue,
+                           const char *worker, const struct wr_log_part *parts, size_t n,
+                           enum wr_logged *out, struct weir_error *err) WEIR_MUST_CHECK;
+/* The raw reply of lua/list/output.lua. number 0: the last run that is kept. E_NO_JOB. */
+enum weir_err
+wr_store_output(struct wr_store *store, struct wr_queue *queue, struct wr_span id,
+                int64_t number, int64_t offset, size_t bytes_max, struct wr_reply **out,
+                struct weir_error *err) WEIR_MUST_CHECK;
+
 /* ---- movers ---- */
 
 struct wr_moved {

@@ -37,7 +37,8 @@
     X(reclaimed) X(reclaimed_delayed) X(replayed) X(deliveries) X(done) X(retried) \
         X(buried) X(cancelled_ready) X(cancelled_delayed) X(cancelled_processing)  \
             X(expired_ready) X(lost_body_ready) X(purged) X(kept_in) X(forgotten)  \
-                X(stale) X(replaced) X(skipped) X(deferred) X(trimmed) X(tokens) X(kept_bytes) X(dead_bytes) X(shelved)
+                X(stale) X(replaced) X(skipped) X(deferred) X(trimmed) X(tokens) X(kept_bytes) X(dead_bytes) X(shelved) \
+                    X(log_next) X(log_head) X(log_dropped)
 /* clang-format on */
 
 enum model_place {
@@ -62,6 +63,20 @@ struct model_state {
     char worker[16], progress[32];
 };
 
+/* One run's line and pieces in `log`. */
+#define MODEL_RUNS 2
+#define MODEL_PIECES 24
+struct model_piece {
+    int64_t at;
+    char text[48];
+};
+struct model_run {
+    int64_t number, token, seq, started, taken, end;
+    bool open;
+    struct model_piece pieces[MODEL_PIECES];
+    size_t n;
+};
+
 struct model_job {
     char id[16];
     bool record, has_state, tomb;
@@ -74,6 +89,8 @@ struct model_job {
     char result[32];
     char errors[10][96];
     size_t errors_n;
+    struct model_run runs[MODEL_RUNS]; /* oldest first */
+    size_t runs_n;
 };
 
 struct model_claim {
@@ -127,7 +144,9 @@ struct model_answer {
     struct model_job *job;
     int64_t token, delay, limit;
     bool snoozed, started;
-    char text[32]; /* result, error, reason's text */
+    char text[32]; /* result, error, reason's text; what was printed */
+    int64_t at;    /* log */
+    bool last;     /* log */
 };
 
 struct model_reserve {
@@ -156,6 +175,12 @@ void model_extend(struct model *m, int worker, int64_t lease,
                   const struct model_answer *a, size_t n, struct wr_buf *out);
 void model_progress(struct model *m, int worker, const struct model_answer *a,
                     struct wr_buf *out);
+/* Limits of a log call, small ones. */
+struct model_log {
+    int64_t head, tail, piece, bytes;
+};
+void model_log(struct model *m, int worker, const struct model_log *limits,
+               const struct model_answer *a, size_t n, struct wr_buf *out);
 void model_ack(struct model *m, int worker, const struct model_answer *a, size_t n,
                struct wr_buf *out);
 void model_retry(struct model *m, int worker, const struct model_answer *a, size_t n,

@@ -131,6 +131,9 @@ compare(const char *what, const char *got, const char *wanted)
     print_history();
     print_error("%s differs\n-- the queue --\n%s\n-- the model --\n%s\n", what, got,
                 wanted);
+    for (; *got && *got == *wanted; got++) /* long ones were cut */
+        wanted++;
+    print_error("-- from where they differ --\n%.300s\n--\n%.300s\n", got, wanted);
     fail_msg("%s differs from the model, seed %" PRIu64 ", step %ld", what, seed,
              step_no);
 }
@@ -521,6 +524,40 @@ op_progress(void)
 }
 
 static void
+op_log(void)
+{
+    struct model_log limits = {.head = 8, .tail = 20, .piece = 6};
+    size_t n = 1 + (size_t)below(3);
+    struct model_answer a[3];
+    int worker = make_answers(a, n);
+
+    limits.bytes = one_in(3) ? 20 + below(100) : 10000;
+    begin(&wr_script_list_log);
+    word("%s", model_worker(worker));
+    word("%" PRId64, limits.head);
+    word("%" PRId64, limits.tail);
+    word("%" PRId64, limits.piece);
+    word("%d", MODEL_RUNS);
+    word("%" PRId64, limits.bytes);
+    for (size_t i = 0; i < n; i++) {
+        const struct model_job *j = a[i].job;
+        int64_t taken = j->runs_n > 0 ? j->runs[j->runs_n - 1].taken : 0;
+
+        snprintf(a[i].text, sizeof(a[i].text), "%.*s", below(10), "abcdefghijkl");
+        a[i].at = one_in(4) ? below(30) : taken;
+        a[i].last = one_in(5);
+        word("%s", j->id);
+        word("%" PRId64, a[i].token);
+        word("%" PRId64, a[i].at);
+        word(a[i].last ? "1" : "0");
+        word("%s", a[i].text);
+    }
+    remember_call();
+    model_log(&model, worker, &limits, a, n, &expected);
+    run();
+}
+
+static void
 op_promote(void)
 {
     size_t limit = 1 + (size_t)below(4);
@@ -786,7 +823,7 @@ static const struct {
     {8, op_promote},  {6, op_reclaim}, {3, op_reclaim_held}, {4, op_forget},
     {1, op_sweep},    {3, op_cancel},  {4, op_reschedule},   {8, op_dead},
     {2, op_trim},     {4, op_pause},   {2, op_inspect},      {3, op_hand},
-    {10, op_clock},
+    {10, op_clock},   {8, op_log},
 };
 
 static void

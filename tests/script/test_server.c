@@ -45,6 +45,11 @@ static const struct row {
      {NOW, "w", "9", "0", "0", "9000", "99999", "", "P2", "PN", "out"}},
     {&wr_script_list_extend, false, {NOW, "w", "9000", "P1", "PN", "0"}},
     {&wr_script_list_progress, false, {"w", "P1", "PN", "half"}},
+    {&wr_script_list_log,
+     false,
+     {"w", "9", "9", "9", "4", "99", "P1", "PN", "0", "0", "text", "P2", "PN", "0", "1",
+      "x"}},
+    {&wr_script_list_output, false, {"P1", "", "0", "100"}},
     {&wr_script_list_ack, false, {NOW, "w", "P1", "PN", "", "P2", "PN", "out"}},
     {&wr_script_list_retry,
      false,
@@ -341,7 +346,7 @@ drains(const struct wr_script *s)
 {
     return s != &wr_script_list_enqueue && s != &wr_script_list_schedule &&
            s != &wr_script_list_replace && s != &wr_script_list_progress &&
-           s != &wr_script_list_create;
+           s != &wr_script_list_log && s != &wr_script_list_create;
 }
 
 static void
