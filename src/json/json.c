@@ -155,6 +155,23 @@ wr_json_read(const char *text, size_t len, struct wr_json **out, struct weir_err
     return WEIR_OK;
 }
 
+enum weir_err
+wr_json_check(const char *text, size_t len, struct weir_error *err)
+{
+    json_error_t why;
+    /* Numbers of any size are JSON, whoever may read them. */
+    json_t *json = json_loadb(
+        text, len, JSON_DECODE_ANY | JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL, &why);
+
+    if (!json && json_error_code(&why) == json_error_out_of_memory)
+        return wr_fail(err, WEIR_E_NO_MEMORY, 0, "JSON");
+    if (!json)
+        return wr_fail(err, WEIR_E_DATA, 0, "not JSON: %.120s (line %d, column %d)",
+                       why.text, why.line, why.column);
+    json_decref(json);
+    return WEIR_OK;
+}
+
 static void
 read_value(json_t *json, struct wr_json_value *v)
 {

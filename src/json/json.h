@@ -65,6 +65,9 @@ struct wr_json_value {
  * error. */
 enum weir_err wr_json_read(const char *text, size_t len, struct wr_json **out,
                            struct weir_error *err) WEIR_MUST_CHECK;
+/* E_DATA: not one JSON text of any kind, where and why in one line; E_NO_MEMORY. */
+enum weir_err
+wr_json_check(const char *text, size_t len, struct weir_error *err) WEIR_MUST_CHECK;
 /* Calls each(key, value) for every member of an object until it fails. */
 enum weir_err
 wr_json_each(struct wr_json *object,

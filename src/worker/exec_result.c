@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "worker/json.h"
+#include "json/json.h"
 
 /* A command that runs as another user must not make us read what that user may not: it
  * has to own the file, which is no link. */
@@ -90,17 +90,16 @@ keep_last_line(struct wr_buf *result)
 static bool
 check_json(struct weir_delivery *d, const struct wr_exec_end *end)
 {
-    size_t at;
+    struct weir_error why = {0};
 
     if (end->out_truncated && end->result_file[0] == '\0') {
         weir_delivery_set_error(d, "E_RESULT_NOT_JSON: %lld bytes are too many",
                                 (long long)end->bytes_out);
         return false;
     }
-    if (wr_json_is_valid(wr_buf_span(&d->result), &at))
+    if (wr_json_check(wr_buf_span(&d->result).ptr, d->result.len, &why) == WEIR_OK)
         return true;
-    weir_delivery_set_error(
-        d, "E_RESULT_NOT_JSON: the result is no JSON from byte %zu on", at + 1);
+    weir_delivery_set_error(d, "E_RESULT_NOT_JSON: %s", why.text);
     return false;
 }
 
