@@ -77,7 +77,8 @@ WEIR_API enum weir_err
 weir_worker_handle(struct weir_worker *worker, const char *type, weir_handler_fn fn,
                    void *context, struct weir_error *err) WEIR_MUST_CHECK;
 /* Runs a command per job: payload on stdin, stdout is the result, exit 0 done, 75 later,
- * 65 never, else retry. argv ends with NULL and is copied. See weir-exec(7). */
+ * 65 never, else retry. argv ends with NULL and is copied. It runs in the folder that is
+ * current now. See weir-exec(7). */
 WEIR_API enum weir_err
 weir_worker_exec(struct weir_worker *worker, const char *type, const char *const *argv,
                  struct weir_error *err) WEIR_MUST_CHECK;
@@ -100,7 +101,8 @@ struct weir_exec_exit {
 
 #define WEIR_EXEC_UNLIMITED (-1)
 
-/* Zero means the default, which is what weir_worker_exec() does. All is copied. */
+/* Zero means the default, which is what weir_worker_exec() does, but for cwd. All is
+ * copied. */
 struct weir_exec_options {
     size_t struct_size;
     const char *const

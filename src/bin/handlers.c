@@ -1,6 +1,8 @@
 /* Which commands a worker runs: those of the command line, then those of weir.conf. */
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "bin/handlers.h"
@@ -15,6 +17,7 @@ add(struct cli *cli, const struct work_opts *o, struct weir_worker *worker,
     const struct cli_handler *h = cli_handlers_find(cli_handlers(cli->settings), type);
     struct weir_exec_options options = {WEIR_EXEC_OPTIONS_INIT};
     const char **pass = cli_alloc((o->pass_env.n + 1) * sizeof(*pass));
+    char here[PATH_MAX];
     enum weir_err rc;
 
     if (h)
@@ -26,6 +29,8 @@ add(struct cli *cli, const struct work_opts *o, struct weir_worker *worker,
         pass[i] = o->pass_env.items[i];
     if (o->pass_env.n > 0)
         options.pass_env = pass;
+    if (!options.cwd && getcwd(here, sizeof(here)))
+        options.cwd = here; /* a script beside the person who typed its name is found */
     rc = weir_worker_exec_with(worker, type, &options, err);
     free(pass);
     return rc;

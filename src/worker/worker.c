@@ -1,5 +1,6 @@
 /* The public face of the worker: options, handlers, what a handler may ask. */
 #include <errno.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -210,7 +211,9 @@ weir_worker_exec(struct weir_worker *w, const char *type, const char *const *arg
                  struct weir_error *err)
 {
     struct weir_exec_options o = {WEIR_EXEC_OPTIONS_INIT, .argv = argv};
+    char here[PATH_MAX];
 
+    o.cwd = getcwd(here, sizeof(here));
     return weir_worker_exec_with(w, type, &o, err);
 }
 
