@@ -102,6 +102,11 @@ wr_io_admit(struct wr_io *io, struct wr_line *l, struct wr_batch *batch, int64_t
 void wr_io_start_alone(struct wr_io *io);
 void wr_io_release_alone(struct wr_io *io);
 
+/* ---- io_recall.c ---- */
+
+/* Asks for the last errors of those that have one and whose handler can use it. */
+void wr_io_recall(struct wr_io *io, struct wr_run *list);
+
 /* ---- io_answer.c ---- */
 
 void wr_io_put_answer(struct wr_line *l, enum wr_verdict kind, struct wr_run *run);

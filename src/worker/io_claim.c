@@ -175,6 +175,7 @@ wr_io_admit(struct wr_io *io, struct wr_line *line, struct wr_batch *batch,
         last = &run->next;
         n++;
     }
+    wr_io_recall(io, list);
     wr_runner_submit(io->runner, list, n);
     if (--ref->refs == 0) {
         wr_batch_fini(&ref->batch);
