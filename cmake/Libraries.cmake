@@ -55,6 +55,10 @@ if(TARGET weir_bin)
   set_target_properties(weir-tool PROPERTIES
     LINK_DEPENDS ${CMAKE_SOURCE_DIR}/cmake/tool.list)
   install(TARGETS weir-tool DESTINATION ${CMAKE_INSTALL_BINDIR})
+  configure_file(${CMAKE_SOURCE_DIR}/dist/systemd/weir-work@.service.in
+    ${CMAKE_BINARY_DIR}/weir-work@.service @ONLY)
+  install(FILES ${CMAKE_BINARY_DIR}/weir-work@.service DESTINATION lib/systemd/system)
+  install(FILES ${CMAKE_SOURCE_DIR}/dist/sysusers.d/weir.conf DESTINATION lib/sysusers.d)
 endif()
 
 install(TARGETS weir weir-static weir-worker weir-worker-static EXPORT weirTargets

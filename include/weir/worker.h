@@ -62,6 +62,10 @@ struct weir_worker_options { /* zero means the default */
     size_t max_jobs;           /* end after so many deliveries; 0: no limit */
     bool once;                 /* end after one job */
     const char *pidfile;       /* NULL: none */
+    int64_t max_time_ms;       /* end after so long, as if told to stop; 0: no limit */
+    bool notify; /* tell the service manager of NOTIFY_SOCKET (systemd, Type=notify) when
+                    it is ready, how it is and when it ends; takes that variable and
+                    WATCHDOG_USEC out of the environment */
 };
 #define WEIR_WORKER_OPTIONS_INIT .struct_size = sizeof(struct weir_worker_options)
 

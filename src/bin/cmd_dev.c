@@ -152,7 +152,8 @@ dev(struct cli *cli, const void *opts, char *const *args, struct weir_error *err
     pid_t worker;
 
     (void)args;
-    work.processes = work.grace_ms = work.lease_ms = work.max_jobs = CLI_UNSET;
+    work.processes = work.grace_ms = work.lease_ms = CLI_UNSET;
+    work.max_jobs = work.max_time_ms = CLI_UNSET;
     catch_signals();
     if (private)
         rc = start_server(cli, o, &embed, err);

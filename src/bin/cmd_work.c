@@ -33,6 +33,8 @@ static const struct cli_opt work_options[] = {
      "how soon a lost host is noticed (default 15s)"},
     {"max-jobs", 0, CLI_COUNT, offsetof(struct work_opts, max_jobs), "N",
      "end after so many jobs"},
+    {"max-time", 0, CLI_DURATION, offsetof(struct work_opts, max_time_ms), "D",
+     "end after so long, as after SIGTERM"},
     {"once", 0, CLI_FLAG, offsetof(struct work_opts, once), NULL, "end after one job"},
     {"drain", 0, CLI_FLAG, offsetof(struct work_opts, drain), NULL,
      "end when nothing is ready"},
@@ -66,7 +68,8 @@ fill(struct cli *cli, const struct work_opts *o, struct weir_worker_options *w,
         enum cli_setting setting;
         int64_t *out;
     } rows[] = {{o->grace_ms, CLI_SET_GRACE, &w->grace_ms},
-                {o->lease_ms, CLI_SET_LEASE, &w->lease_ms}};
+                {o->lease_ms, CLI_SET_LEASE, &w->lease_ms},
+                {o->max_time_ms, CLI_SET_MAX_TIME, &w->max_time_ms}};
     int64_t concurrency, processes, max_jobs;
     enum weir_err rc = number_of(cli, o->concurrency, CLI_SET_CONCURRENCY, 0,
                                  &concurrency, err);
@@ -86,6 +89,7 @@ fill(struct cli *cli, const struct work_opts *o, struct weir_worker_options *w,
     w->max_jobs = (size_t)max_jobs;
     w->once = o->once;
     w->drain = o->drain;
+    w->notify = true;
     w->no_scheduler = o->no_scheduler;
     w->pidfile = o->pidfile ? o->pidfile : cli_setting(cli->settings, CLI_SET_PIDFILE);
     return WEIR_OK;
@@ -145,7 +149,8 @@ check_zeros(const struct work_opts *o, struct weir_error *err)
     } rows[] = {{"--concurrency", o->concurrency},
                 {"--processes", o->processes},
                 {"--lease", o->lease_ms},
-                {"--max-jobs", o->max_jobs}};
+                {"--max-jobs", o->max_jobs},
+                {"--max-time", o->max_time_ms}};
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         if (rows[i].value == 0)

@@ -41,6 +41,8 @@
       "work: time for running jobs at the end") \
     X(MAX_JOBS, "max_jobs", NULL, "WEIR_MAX_JOBS", NULL, NULL, NULL, COUNT, \
       "work: end after so many jobs") \
+    X(MAX_TIME, "max_time", NULL, "WEIR_MAX_TIME", NULL, NULL, NULL, DURATION, \
+      "work: end after so long") \
     X(PIDFILE, "pidfile", NULL, "WEIR_PIDFILE", NULL, NULL, NULL, TEXT, \
       "work: where its process id is written") \
     X(LOG_FILE, "log_file", NULL, "WEIR_LOG_FILE", NULL, NULL, NULL, TEXT, \

@@ -59,6 +59,7 @@ open_signals(void)
     sigset_t mask;
 
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGTTOU, SIG_IGN); /* its messages may go to a terminal that is not its own */
     sigemptyset(&mask);
     sigaddset(&mask, SIGTERM);
     sigaddset(&mask, SIGINT);
@@ -92,6 +93,7 @@ wr_child_main(const struct weir_worker *w, struct wr_slots *page, int lifeline_f
         wr_lease_start(w, &runner, page->worker, &page->tick_ms, &lease, &err) != WEIR_OK)
         say_and_leave(page, &err);
     wr_log_info("worker %s: %zu slots", page->worker, w->concurrency);
+    atomic_store(&page->ready, true);
     how = wr_io_run(&(struct wr_io_options){.worker = w,
                                             .runner = &runner,
                                             .lease = lease,

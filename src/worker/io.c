@@ -103,7 +103,7 @@ note_contact(struct wr_io *io)
 {
     struct wr_reserve r = {0};
 
-    if (wr_lease_is_away(io->o->lease))
+    if (io->failures > 0 || wr_lease_is_away(io->o->lease))
         return;
     wr_io_want(io, NULL, &r);
     if (r.free == 0)

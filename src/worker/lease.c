@@ -31,7 +31,7 @@ struct wr_lease_thread {
     struct wr_hints hints;
     int stop_fd;
     pthread_t thread;
-    int64_t renew_at_ms;
+    int64_t renew_at_ms, excused_until_ms;
     size_t held_n;     /* at the last renewal */
     _Atomic bool away; /* written by this thread alone */
 };
@@ -241,9 +241,12 @@ fence_all(struct wr_lease_thread *t)
     return next;
 }
 
+/* After both were frozen, its tick is old and it needs a moment. */
 static bool
 io_is_alive(const struct wr_lease_thread *t)
 {
+    if (wr_clock_ms() < t->excused_until_ms)
+        return true;
     return wr_clock_ms() - atomic_load(t->io_tick_ms) < t->worker->lease_ms + IO_SLACK_MS;
 }
 
@@ -261,6 +264,7 @@ lease_main(void *arg)
         if (!io_is_alive(t)) {
             wr_log_error(
                 "the I/O thread is stuck: this child ends, its jobs go to others");
+            atomic_store(&t->runner->page->ended, 1 + WR_CHILD_REPLACE);
             _exit(WR_CHILD_REPLACE);
         }
         /* Before the renewal too: it may take long, and we may have been frozen. */
@@ -275,7 +279,10 @@ lease_main(void *arg)
         p[0] = (struct pollfd){.fd = t->stop_fd, .events = POLLIN};
         p[1] = (struct pollfd){.fd = wr_hints_fd(&t->hints), .events = POLLIN};
         now = wr_clock_ms();
-        poll(p, 2, next > now ? (int)(next - now) : 0);
+        next = next > now ? next : now;
+        poll(p, 2, (int)(next - now));
+        if (wr_clock_ms() > next + IO_SLACK_MS)
+            t->excused_until_ms = wr_clock_ms() + IO_SLACK_MS;
         if (p[0].revents)
             return NULL;
         hinted = wr_hints_take(&t->hints);

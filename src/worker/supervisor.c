@@ -10,7 +10,6 @@
  * Children know that the supervisor died by the end of their lifeline.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -26,238 +25,10 @@
 #include "base/error.h"
 #include "base/id.h"
 #include "base/log.h"
-#include "worker/worker_internal.h"
-
-#define RAPID_MS 1000 /* a child that lives shorter died rapidly */
-#define RAPID_FIRST_MS 100
-#define RAPID_MAX_MS 5000
-#define GROUP_GONE_MS 2000
-#define LATE_MS 5000 /* beyond what a child may take to end */
-
-struct place {
-    pid_t pid;    /* 0: nobody */
-    int lifeline; /* our end; closing it tells the child */
-    struct wr_slots *pages[2];
-    bool taken_back[2]; /* false: the service child still needs this page */
-    int page;           /* the one in use */
-    int64_t started_ms, start_at_ms;
-    unsigned rapid; /* deaths in a row */
-    bool over;      /* ended in order: not replaced */
-};
-
-struct supervisor {
-    struct weir_worker *w;
-    struct place *places;
-    struct wr_slots **pages; /* all: 2 a place */
-    pid_t service;
-    int service_fd;
-    int64_t service_at_ms;
-    bool stopping, told_to_stop;
-    unsigned starts; /* of worker children: each has a name of its own */
-    int64_t kill_at_ms;
-    enum wr_child_exit worst;
-    struct weir_error startup; /* what a child's startup hook said */
-    sigset_t signals, before;
-    struct sigaction child_before, pipe_before;
-};
-
-/* ---- starting ---- */
+#include "worker/supervisor.h"
 
 static void
-close_inherited(const struct supervisor *s, const struct place *own)
-{
-    for (size_t i = 0; i < s->w->processes; i++) {
-        if (&s->places[i] != own && s->places[i].lifeline >= 0)
-            close(s->places[i].lifeline);
-    }
-    if (s->service_fd >= 0)
-        close(s->service_fd);
-}
-
-static void
-start_child(struct supervisor *s, struct place *p)
-{
-    int line[2];
-    int page = p->taken_back[p->page] ? p->page : 1 - p->page;
-
-    if (!p->taken_back[page])
-        return; /* the service child is at work on both */
-    if (pipe2(line, O_CLOEXEC) != 0) {
-        p->start_at_ms = wr_clock_ms() + RAPID_MAX_MS;
-        return;
-    }
-    p->page = page;
-    p->pages[page]->n = wr_page_size(s->w);
-    wr_slots_clear(p->pages[page]);
-    snprintf(p->pages[page]->worker, sizeof(p->pages[page]->worker), "%s/%u", s->w->id,
-             ++s->starts);
-    p->started_ms = wr_clock_ms();
-    p->pages[page]->contact_ms = p->started_ms;
-    p->pid = fork();
-    if (p->pid == 0) {
-        close(line[1]);
-        close_inherited(s, p);
-        sigprocmask(SIG_SETMASK, &s->before, NULL);
-        wr_child_main(s->w, p->pages[page], line[0]);
-    }
-    close(line[0]);
-    if (p->pid < 0) {
-        wr_log_error("fork: %s", strerror(errno));
-        close(line[1]);
-        p->pid = 0;
-        p->start_at_ms = wr_clock_ms() + RAPID_MAX_MS;
-        return;
-    }
-    p->lifeline = line[1];
-    atomic_store(&p->pages[page]->pid, (int)p->pid);
-}
-
-static void
-start_service(struct supervisor *s)
-{
-    int pair[2];
-
-    s->service_at_ms = wr_clock_ms() + RAPID_MAX_MS;
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
-        return;
-    s->service = fork();
-    if (s->service == 0) {
-        close(pair[0]);
-        close_inherited(s, NULL);
-        sigprocmask(SIG_SETMASK, &s->before, NULL);
-        wr_service_main(s->w, s->pages, 2 * s->w->processes, pair[1]);
-    }
-    close(pair[1]);
-    if (s->service < 0) {
-        s->service = 0;
-        close(pair[0]);
-        return;
-    }
-    s->service_fd = pair[0];
-    /* What the one before had not finished. */
-    for (size_t i = 0; i < 2 * s->w->processes; i++) {
-        unsigned char number = (unsigned char)i;
-
-        if (!s->places[i / 2].taken_back[i % 2])
-            (void)!send(s->service_fd, &number, 1, MSG_NOSIGNAL);
-    }
-}
-
-/* ---- a death ---- */
-
-/* A scribbled page must not make us kill ourselves or a child that is well. */
-static bool
-is_ours(const struct supervisor *s, int pgid)
-{
-    if (pgid == (int)getpgrp() || pgid == (int)s->service)
-        return true;
-    for (size_t i = 0; i < s->w->processes; i++) {
-        if (pgid == (int)s->places[i].pid)
-            return true;
-    }
-    return false;
-}
-
-/* Kills the groups that the child's slots had started, and waits until they are gone:
- * else a job could run twice at a time. Spawners and commands of dead children become
- * ours; those of other groups are reaped by the main loop. */
-static void
-kill_groups(const struct supervisor *s, const struct wr_slots *page)
-{
-    int64_t deadline = wr_clock_ms() + GROUP_GONE_MS;
-    bool any = true;
-
-    for (bool first = true; any && wr_clock_ms() < deadline; first = false) {
-        any = false;
-        for (size_t i = 0; i < page->n; i++) {
-            int pgid = atomic_load(&page->slot[i].pgid);
-
-            if (pgid <= 1 || is_ours(s, pgid))
-                continue;
-            if (first)
-                kill(-pgid, SIGKILL);
-            while (waitpid(-pgid, NULL, WNOHANG) > 0)
-                continue;
-            any = any || kill(-pgid, 0) == 0;
-        }
-        if (any)
-            poll(NULL, 0, 2);
-    }
-}
-
-static void
-take_back(struct supervisor *s, struct place *p)
-{
-    unsigned char number = (unsigned char)(2 * (size_t)(p - s->places) + (size_t)p->page);
-
-    p->taken_back[p->page] = false;
-    if (s->service_fd >= 0)
-        (void)!send(s->service_fd, &number, 1, MSG_NOSIGNAL);
-}
-
-/* The jobs that it held keep what is on the page. */
-static void
-say_death(pid_t pid, int status, struct wr_slots *page)
-{
-    char *out = page->death;
-
-    if (WIFSIGNALED(status)) {
-        const char *name = sigabbrev_np(WTERMSIG(status));
-
-        if (name)
-            snprintf(out, sizeof(page->death), "killed by SIG%s", name);
-        else
-            snprintf(out, sizeof(page->death), "killed by signal %d", WTERMSIG(status));
-        wr_log_warn("worker child %d was %s", (int)pid, out);
-    } else {
-        snprintf(out, sizeof(page->death), "ended with status %d", WEXITSTATUS(status));
-        wr_log_info("worker child %d %s", (int)pid, out);
-    }
-}
-
-static void
-child_ended(struct supervisor *s, struct place *p, int status)
-{
-    struct wr_slots *page = p->pages[p->page];
-    int ended = atomic_load(&page->ended);
-    bool orderly = WIFEXITED(status) && ended == 1 + WEXITSTATUS(status) &&
-                   ended != 1 + WR_CHILD_REPLACE;
-    int64_t now = wr_clock_ms();
-
-    say_death(p->pid, status, page);
-    if (WIFEXITED(status) && ended == 0)
-        wr_log_error("worker child %d ended in the middle: did a handler call exit()?",
-                     (int)p->pid);
-    page->n = wr_page_size(s->w);
-    atomic_store(&page->pid, 0);
-    close(p->lifeline);
-    p->lifeline = -1;
-    p->pid = 0;
-    if (orderly) {
-        enum wr_child_exit how = (enum wr_child_exit)WEXITSTATUS(status);
-
-        p->over = true;
-        s->worst = how > s->worst ? how : s->worst;
-        if (how == WR_CHILD_STARTUP)
-            s->startup = page->error;
-        return;
-    }
-    kill_groups(s, page);
-    take_back(s, p);
-    p->rapid = now - p->started_ms < RAPID_MS ? p->rapid + 1 : 0;
-    p->start_at_ms = now;
-    if (p->rapid > 1) { /* the first replacement comes at once */
-        int64_t wait = p->rapid > 8 ? RAPID_MAX_MS
-                                    : (int64_t)RAPID_FIRST_MS << (p->rapid - 2);
-
-        p->start_at_ms = now + (wait < RAPID_MAX_MS ? wait : RAPID_MAX_MS);
-    }
-    if (s->stopping)
-        p->over = true;
-}
-
-static void
-reap(struct supervisor *s)
+reap(struct wr_supervisor *s)
 {
     int status;
     pid_t pid;
@@ -271,13 +42,13 @@ reap(struct supervisor *s)
         }
         for (size_t i = 0; i < s->w->processes; i++) {
             if (s->places[i].pid == pid)
-                child_ended(s, &s->places[i], status);
+                wr_supervisor_child_ended(s, &s->places[i], status);
         }
     }
 }
 
 static void
-hear_service(struct supervisor *s)
+hear_service(struct wr_supervisor *s)
 {
     unsigned char byte;
 
@@ -290,7 +61,7 @@ hear_service(struct supervisor *s)
 }
 
 static void
-tell_service(const struct supervisor *s, unsigned char byte)
+tell_service(const struct wr_supervisor *s, unsigned char byte)
 {
     if (s->service_fd >= 0)
         (void)!send(s->service_fd, &byte, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -299,7 +70,7 @@ tell_service(const struct supervisor *s, unsigned char byte)
 /* ---- stopping ---- */
 
 static void
-tell_children(struct supervisor *s, int sig)
+tell_children(struct wr_supervisor *s, int sig)
 {
     for (size_t i = 0; i < s->w->processes; i++) {
         if (s->places[i].pid > 0)
@@ -310,14 +81,16 @@ tell_children(struct supervisor *s, int sig)
 }
 
 static void
-begin_stop(struct supervisor *s)
+begin_stop(struct wr_supervisor *s)
 {
     int64_t now = wr_clock_ms();
 
     if (!s->stopping)
-        s->kill_at_ms = now + s->w->grace_ms + 2 * LATE_MS;
-    else if (s->kill_at_ms > now + LATE_MS)
-        s->kill_at_ms = now + LATE_MS;
+        wr_supervisor_say_stopping(s);
+    if (!s->stopping)
+        s->kill_at_ms = now + s->w->grace_ms + 2 * WR_LATE_MS;
+    else if (s->kill_at_ms > now + WR_LATE_MS)
+        s->kill_at_ms = now + WR_LATE_MS;
     s->stopping = true;
     atomic_store(&s->w->shared->stopping, true);
     tell_service(s, WR_BYTE_BEAT);
@@ -325,7 +98,7 @@ begin_stop(struct supervisor *s)
 }
 
 static bool
-all_over(const struct supervisor *s)
+all_over(const struct wr_supervisor *s)
 {
     for (size_t i = 0; i < s->w->processes; i++) {
         if (!s->places[i].over)
@@ -335,9 +108,9 @@ all_over(const struct supervisor *s)
 }
 
 static void
-end_service(struct supervisor *s)
+end_service(struct wr_supervisor *s)
 {
-    int64_t deadline = wr_clock_ms() + LATE_MS;
+    int64_t deadline = wr_clock_ms() + WR_LATE_MS;
 
     if (s->service <= 0)
         return;
@@ -352,10 +125,39 @@ end_service(struct supervisor *s)
     s->service_fd = -1;
 }
 
+/* ---- renewing ---- */
+
+/* SIGUSR2: each place gets a new child, one after the other, so that work goes on. */
+static void
+begin_renewal(struct wr_supervisor *s)
+{
+    if (s->stopping)
+        return;
+    wr_log_warn("the children are replaced, one after the other");
+    wr_supervisor_say_reloading(s);
+    s->renewing = 0;
+    s->renew_after = s->starts;
+}
+
+static void
+go_on_renewing(struct wr_supervisor *s)
+{
+    for (; s->renewing < s->w->processes && !s->stopping; s->renewing++) {
+        struct wr_place *p = &s->places[s->renewing];
+        bool is_new = p->number > s->renew_after;
+
+        if (!p->over && !(is_new && atomic_load(&p->pages[p->page]->ready))) {
+            if (p->pid > 0 && !is_new && !p->renew)
+                p->renew = kill(p->pid, SIGTERM) == 0;
+            return;
+        }
+    }
+}
+
 /* ---- the loop ---- */
 
 static int64_t
-step(struct supervisor *s)
+step(struct wr_supervisor *s)
 {
     int64_t now = wr_clock_ms(), next = now + 1000;
 
@@ -364,27 +166,37 @@ step(struct supervisor *s)
         wr_log_warn("told to stop");
         begin_stop(s);
     }
+    if (now >= s->end_at_ms && !s->stopping) {
+        wr_log_info("it has worked for as long as it was told");
+        begin_stop(s);
+    }
     for (size_t i = 0; i < s->w->processes; i++) {
-        struct place *p = &s->places[i];
+        struct wr_place *p = &s->places[i];
 
         if (p->over || p->pid > 0 || s->stopping)
             continue;
         if (now >= p->start_at_ms)
-            start_child(s, p);
+            wr_supervisor_start_child(s, p);
         if (p->pid == 0 && now + 20 < next)
             next = now + 20;
     }
     if (s->service == 0 && now >= s->service_at_ms && !all_over(s))
-        start_service(s);
+        wr_supervisor_start_service(s);
     if (s->worst == WR_CHILD_STARTUP && !s->stopping)
         begin_stop(s);
     if (s->stopping && now >= s->kill_at_ms)
         tell_children(s, SIGKILL);
+    go_on_renewing(s);
+    wr_supervisor_say_state(s);
+    if (s->end_at_ms < next && !s->stopping)
+        next = s->end_at_ms;
+    if (s->notify.watchdog_ms > 0 && s->watchdog_at_ms < next)
+        next = s->watchdog_at_ms;
     return next;
 }
 
 static void
-wait_for_event(struct supervisor *s, int64_t next)
+wait_for_event(struct wr_supervisor *s, int64_t next)
 {
     int64_t left = next - wr_clock_ms();
     struct timespec t;
@@ -396,12 +208,15 @@ wait_for_event(struct supervisor *s, int64_t next)
     switch (sigtimedwait(&s->signals, &info, &t)) {
     case SIGTERM:
     case SIGINT:
+    case SIGHUP:
         /* weir_worker_stop() asks, it does not hurry, however often it is called. */
         if (!s->stopping || info.si_pid != getpid())
             begin_stop(s);
         break;
-    case SIGCHLD:
-    default:
+    case SIGUSR2:
+        begin_renewal(s);
+        break;
+    default: /* SIGCHLD, or the time is up */
         break;
     }
     if (atomic_load(&s->w->stop_asked) && !s->stopping)
@@ -428,7 +243,7 @@ share(struct weir_worker *w)
 }
 
 static enum weir_err
-make_places(struct supervisor *s, struct weir_error *err)
+make_places(struct wr_supervisor *s, struct weir_error *err)
 {
     size_t n = s->w->processes;
 
@@ -437,7 +252,7 @@ make_places(struct supervisor *s, struct weir_error *err)
     if (!s->places || !s->pages || !share(s->w))
         return wr_fail(err, WEIR_E_NO_MEMORY, 0, "supervisor");
     for (size_t i = 0; i < 2 * n; i++) {
-        struct place *p = &s->places[i / 2];
+        struct wr_place *p = &s->places[i / 2];
 
         p->lifeline = -1;
         p->taken_back[i % 2] = true;
@@ -449,7 +264,7 @@ make_places(struct supervisor *s, struct weir_error *err)
 }
 
 static void
-free_places(struct supervisor *s)
+free_places(struct wr_supervisor *s)
 {
     for (size_t i = 0; s->pages && i < 2 * s->w->processes; i++) {
         if (s->pages[i])
@@ -465,7 +280,7 @@ free_places(struct supervisor *s)
 }
 
 static enum weir_err
-outcome(const struct supervisor *s, struct weir_error *err)
+outcome(const struct wr_supervisor *s, struct weir_error *err)
 {
     switch (s->worst) {
     case WR_CHILD_DONE:
@@ -483,8 +298,19 @@ outcome(const struct supervisor *s, struct weir_error *err)
     return wr_fail(err, WEIR_E_BUG, 0, "a child ended with status %d", (int)s->worst);
 }
 
+/* Those are ours only if the program has no use of its own for them; nohup(1) has the
+ * hang-up ignored. */
 static void
-take_signals(struct supervisor *s)
+take_if_unused(struct wr_supervisor *s, int sig)
+{
+    struct sigaction now;
+
+    if (sigaction(sig, NULL, &now) == 0 && now.sa_handler == SIG_DFL)
+        sigaddset(&s->signals, sig);
+}
+
+static void
+take_signals(struct wr_supervisor *s)
 {
     /* An ignored SIGCHLD would let the kernel reap, and nobody learn how they ended. */
     struct sigaction plain = {.sa_handler = SIG_DFL}, ignore = {.sa_handler = SIG_IGN};
@@ -493,14 +319,26 @@ take_signals(struct supervisor *s)
     sigaddset(&s->signals, SIGTERM);
     sigaddset(&s->signals, SIGINT);
     sigaddset(&s->signals, SIGCHLD);
+    take_if_unused(s, SIGHUP);
+    take_if_unused(s, SIGUSR2);
     sigprocmask(SIG_BLOCK, &s->signals, &s->before);
     sigaction(SIGCHLD, &plain, &s->child_before);
     sigaction(SIGPIPE, &ignore, &s->pipe_before);
+    /* Until a child hears signals in its own way, none may end it. */
+    s->of_children = s->before;
+    sigaddset(&s->of_children, SIGTERM);
+    sigaddset(&s->of_children, SIGINT);
+    sigaddset(&s->of_children, SIGHUP);
 }
 
+/* A second signal that came too late must not end the program now. */
 static void
-give_signals_back(struct supervisor *s)
+give_signals_back(struct wr_supervisor *s)
 {
+    static const struct timespec none = {0};
+
+    while (sigtimedwait(&s->signals, NULL, &none) > 0)
+        continue;
     sigaction(SIGCHLD, &s->child_before, NULL);
     sigaction(SIGPIPE, &s->pipe_before, NULL);
     sigprocmask(SIG_SETMASK, &s->before, NULL);
@@ -509,15 +347,23 @@ give_signals_back(struct supervisor *s)
 enum weir_err
 wr_supervise(struct weir_worker *w, struct weir_error *err)
 {
-    struct supervisor s = {.w = w, .service_fd = -1};
+    struct wr_supervisor s = {.w = w,
+                              .service_fd = -1,
+                              .renewing = w->processes,
+                              .end_at_ms = INT64_MAX,
+                              .notify = {.fd = -1}};
     enum weir_err rc = make_places(&s, err);
 
     fflush(NULL); /* else each child prints again what waits in our buffers */
     take_signals(&s);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
+    if (w->notify)
+        wr_notify_open(&s.notify);
+    if (w->max_time_ms > 0)
+        s.end_at_ms = wr_clock_ms() + w->max_time_ms;
     if (rc == WEIR_OK) {
         atomic_store(&w->stop_pid, (int)getpid());
-        start_service(&s);
+        wr_supervisor_start_service(&s);
         while (!all_over(&s))
             wait_for_event(&s, step(&s));
         end_service(&s);
@@ -527,6 +373,7 @@ wr_supervise(struct weir_worker *w, struct weir_error *err)
     atomic_store(&w->stop_asked, false);
     prctl(PR_SET_CHILD_SUBREAPER, 0);
     give_signals_back(&s);
+    wr_notify_close(&s.notify);
     free_places(&s);
     return rc;
 }

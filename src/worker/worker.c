@@ -95,6 +95,8 @@ fill(struct weir_worker *w, const struct weir_worker_options *o, struct weir_err
     w->grace_ms = o->grace_ms > 0 ? o->grace_ms : GRACE_DEFAULT_MS;
     w->max_jobs = o->once ? 1 : o->max_jobs;
     w->no_scheduler = o->no_scheduler;
+    w->max_time_ms = o->max_time_ms > 0 ? o->max_time_ms : 0;
+    w->notify = o->notify;
     w->drain = o->drain;
     if (!copy_text(&w->url, o->url ? o->url : wr_env_url()) ||
         !copy_text(&w->ns, o->name_space ? o->name_space : wr_env_namespace()) ||

@@ -49,8 +49,8 @@ struct weir_worker {
     char *url, *ns, *password, *pidfile;
     char **queues; /* NULL: every registered queue */
     size_t concurrency, processes, max_jobs;
-    int64_t lease_ms, grace_ms;
-    bool no_scheduler, drain;
+    int64_t lease_ms, grace_ms, max_time_ms;
+    bool no_scheduler, drain, notify;
     struct wr_handler *handlers;
     struct wr_plugin *plugins; /* in the order they were given */
     weir_startup_fn startup;

@@ -29,6 +29,7 @@ struct flow {
 struct link {
     struct flow up, down; /* to the server, to the client */
     redisReader *requests;
+    char name[32];     /* by CLIENT SETNAME */
     bool cut_at_reply; /* the next bytes of the server end it */
 };
 
@@ -38,7 +39,9 @@ struct proxy {
     pthread_t thread;
 
     pthread_mutex_t mu; /* guards all below; not held in poll() */
-    bool stopping, stalled, cut_all;
+    bool stopping, cut_all;
+    unsigned stalled;      /* enum proxy_way, together */
+    char stalled_name[32]; /* only those; empty: all */
     int64_t delay_ms;
     bool count_requests, count_bytes; /* one of the cuts is armed */
     size_t requests_left, bytes_left;
@@ -109,12 +112,22 @@ drop_link(struct proxy *p, size_t i)
 }
 
 static void
+note_name(struct link *l, const redisReply *r)
+{
+    if (r->type == REDIS_REPLY_ARRAY && r->elements == 3 &&
+        strcmp(r->element[0]->str, "CLIENT") == 0 &&
+        strcmp(r->element[1]->str, "SETNAME") == 0)
+        snprintf(l->name, sizeof(l->name), "%s", r->element[2]->str);
+}
+
+static void
 count_requests(struct proxy *p, struct link *l)
 {
     void *request = NULL;
 
     redisReaderFeed(l->requests, l->up.held, l->up.len);
     while (redisReaderGetReply(l->requests, &request) == REDIS_OK && request) {
+        note_name(l, request);
         freeReplyObject(request);
         if (p->count_requests && --p->requests_left == 0) {
             p->count_requests = false;
@@ -143,13 +156,22 @@ count_reply(struct proxy *p, struct link *l)
     return false;
 }
 
+static bool
+is_stalled(const struct proxy *p, const struct link *l, const struct flow *f)
+{
+    if (!(p->stalled & (f == &l->up ? PROXY_TO_SERVER : PROXY_TO_CLIENT)))
+        return false;
+    return p->stalled_name[0] == '\0' || strcmp(p->stalled_name, l->name) == 0;
+}
+
 /* What poll() should wait for on this flow; *wait_ms becomes shorter when it is held. */
 static struct pollfd
-interest(const struct proxy *p, const struct flow *f, int64_t *wait_ms)
+interest(const struct proxy *p, const struct link *l, const struct flow *f,
+         int64_t *wait_ms)
 {
     int64_t left = f->due_ms - wr_clock_ms();
 
-    if (p->stalled)
+    if (is_stalled(p, l, f))
         return (struct pollfd){.fd = -1};
     if (f->len == 0)
         return (struct pollfd){.fd = f->from, .events = POLLIN};
@@ -206,9 +228,9 @@ handle(struct proxy *p, const struct pollfd *fds, size_t links_n)
             p->cuts++;
             alive = false;
         }
-        if (alive && fds[2 + 2 * i].revents && !p->stalled)
+        if (alive && fds[2 + 2 * i].revents && !is_stalled(p, l, &l->up))
             alive = move_on(p, l, &l->up);
-        if (alive && fds[3 + 2 * i].revents && !p->stalled)
+        if (alive && fds[3 + 2 * i].revents && !is_stalled(p, l, &l->down))
             alive = move_on(p, l, &l->down);
         if (!alive)
             drop_link(p, i);
@@ -229,8 +251,8 @@ run(void *arg)
         size_t links_n = p->links_n;
 
         for (size_t i = 0; i < links_n; i++) {
-            fds[2 + 2 * i] = interest(p, &p->links[i]->up, &wait_ms);
-            fds[3 + 2 * i] = interest(p, &p->links[i]->down, &wait_ms);
+            fds[2 + 2 * i] = interest(p, p->links[i], &p->links[i]->up, &wait_ms);
+            fds[3 + 2 * i] = interest(p, p->links[i], &p->links[i]->down, &wait_ms);
         }
         pthread_mutex_unlock(&p->mu);
         if (poll(fds, 2 + 2 * links_n, (int)wait_ms) < 0 && errno != EINTR)
@@ -303,17 +325,37 @@ void
 proxy_forward(struct proxy *p)
 {
     pthread_mutex_lock(&p->mu);
-    p->stalled = p->count_requests = p->count_bytes = false;
+    p->stalled = 0;
+    p->count_requests = p->count_bytes = false;
     p->delay_ms = 0;
+    wake_up(p);
+}
+
+static void
+stall(struct proxy *p, unsigned ways, const char *name)
+{
+    pthread_mutex_lock(&p->mu);
+    p->stalled = ways;
+    snprintf(p->stalled_name, sizeof(p->stalled_name), "%s", name);
     wake_up(p);
 }
 
 void
 proxy_stall(struct proxy *p)
 {
-    pthread_mutex_lock(&p->mu);
-    p->stalled = true;
-    wake_up(p);
+    stall(p, PROXY_TO_SERVER | PROXY_TO_CLIENT, "");
+}
+
+void
+proxy_stall_way(struct proxy *p, enum proxy_way way)
+{
+    stall(p, way, "");
+}
+
+void
+proxy_stall_named(struct proxy *p, const char *name)
+{
+    stall(p, PROXY_TO_SERVER | PROXY_TO_CLIENT, name);
 }
 
 void

@@ -19,6 +19,15 @@ void proxy_forward(struct proxy *proxy);
 /* Nothing is passed on any more, nothing is closed: a firewall that forgot us. New
  * connections are taken and hear nothing. */
 void proxy_stall(struct proxy *proxy);
+/* The same for one direction alone. */
+enum proxy_way {
+    PROXY_TO_SERVER = 1,
+    PROXY_TO_CLIENT = 2
+};
+void proxy_stall_way(struct proxy *proxy, enum proxy_way way);
+/* The same, both ways, for connections that gave themselves this name (CLIENT SETNAME),
+ * also later ones. */
+void proxy_stall_named(struct proxy *proxy, const char *name);
 /* Everything takes so much longer, in both directions. */
 void proxy_delay(struct proxy *proxy, int64_t ms);
 /*

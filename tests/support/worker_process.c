@@ -129,8 +129,11 @@ struct weir_audit
 audit_of(struct weir_client *client, const char *queue)
 {
     struct weir_audit audit = {0};
+    struct weir_error err = {0};
 
-    if (weir_queue_audit(client, queue, &audit, NULL) != WEIR_OK)
+    if (weir_queue_audit(client, queue, &audit, &err) != WEIR_OK) {
+        fprintf(stderr, "audit of %s: %s\n", queue, err.text);
         audit.gap = -1;
+    }
     return audit;
 }
