@@ -1033,6 +1033,71 @@ in_a_cgroup_nothing_escapes_F37(void **state)
     AWAIT(rmdir(folder) == 0); /* and its own are gone as well */
 }
 
+/* ---- the examples of docs/exec-protocol.md ---- */
+
+static void
+run_example(const char *const *argv)
+{
+    fresh(NULL);
+    a.d.state.attempts = 0;
+    a.d.record.payload = wr_span_str("one two\nthree\n");
+    attempt(WITH(.argv = argv, .result = WEIR_EXEC_JSON));
+    assert_outcome(WEIR_DONE, "");
+    assert_string_equal(a.d.result.ptr, "{\"lines\":2,\"words\":3,\"bytes\":14}\n");
+    assert_string_equal(a.d.exec.progress, "100 2/2 done");
+    assert_string_equal(log_text(), "attempt 1 of 4\n");
+    a.d.record.payload = wr_span_str("");
+    attempt(WITH(.argv = argv));
+    assert_outcome(WEIR_PERMANENT, "there is nothing to count");
+    a.d.record.payload = wr_span_str("later\n");
+    attempt(WITH(.argv = argv));
+    assert_outcome(WEIR_SNOOZE, "the text is not ready");
+    assert_int_equal(a.d.delay_ms, 60000);
+    a.d.state.attempts = 1;
+    attempt(WITH(.argv = argv));
+    assert_outcome(WEIR_DONE, "");
+}
+
+#define EXAMPLE(name) WEIR_SOURCE "/examples/exec/" name
+
+static void
+the_example_in_shell_works(void **state)
+{
+    (void)state;
+    run_example((const char *const[]){EXAMPLE("count.sh"), NULL});
+}
+
+static void
+the_example_in_Python_works(void **state)
+{
+    (void)state;
+    if (!has_program("python3"))
+        skip();
+    run_example((const char *const[]){EXAMPLE("count.py"), NULL});
+}
+
+static void
+the_example_in_JavaScript_works(void **state)
+{
+    (void)state;
+    if (!has_program("node"))
+        skip();
+    run_example((const char *const[]){EXAMPLE("count.js"), NULL});
+}
+
+static void
+the_example_in_C_works(void **state)
+{
+    static const char program[] = WEIR_BINARY "/examples/example-exec";
+
+    (void)state;
+    if (access(program, X_OK) != 0) {
+        print_message("skipped: the examples are not built\n");
+        skip();
+    }
+    run_example((const char *const[]){program, NULL});
+}
+
 #define TEST(name) cmocka_unit_test_setup(name, fresh)
 
 int
@@ -1072,6 +1137,10 @@ main(void)
         TEST(what_the_worker_lacks_is_no_fault_of_the_job_F40),
         TEST(after_three_failures_to_start_a_handler_is_broken_and_rests_R10),
         TEST(in_a_cgroup_nothing_escapes_F37),
+        TEST(the_example_in_shell_works),
+        TEST(the_example_in_Python_works),
+        TEST(the_example_in_JavaScript_works),
+        TEST(the_example_in_C_works),
     };
 
     return cmocka_run_group_tests(tests, start_all, stop_all);

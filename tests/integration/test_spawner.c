@@ -724,6 +724,7 @@ handle(struct handled *h, const char *const *argv, int stop)
     handler = wr_handler_exec_new("mail", config);
     assert_non_null(handler);
     wr_buf_fini(&h->d.result);
+    wr_buf_fini(&h->d.log);
     *h = (struct handled){.mu = PTHREAD_MUTEX_INITIALIZER};
     h->d = (struct weir_delivery){
         .slot = 2,
@@ -777,6 +778,7 @@ the_exit_status_is_the_outcome(void **state)
             assert_string_equal(h.d.result.ptr, "hello");
     }
     wr_buf_fini(&h.d.result);
+    wr_buf_fini(&h.d.log);
 }
 
 static void
@@ -789,6 +791,7 @@ a_command_that_is_missing_is_named_R10(void **state)
     assert_int_equal(h.outcome, WEIR_RETRY);
     assert_string_equal(h.d.error, "cannot run /no/such: No such file or directory");
     wr_buf_fini(&h.d.result);
+    wr_buf_fini(&h.d.log);
 }
 
 static void
@@ -806,6 +809,7 @@ words_that_are_too_long_are_permanent_R10(void **state)
     assert_non_null(strstr(h.d.error, "too long"));
     free(word);
     wr_buf_fini(&h.d.result);
+    wr_buf_fini(&h.d.log);
 }
 
 static void
@@ -838,6 +842,7 @@ the_facts_of_the_job_are_in_its_environment(void **state)
     assert_null(strstr(h.d.result.ptr, "\nLD_PRELOAD=evil"));
     assert_null(strstr(h.d.result.ptr, "WEIR_URL"));
     wr_buf_fini(&h.d.result);
+    wr_buf_fini(&h.d.log);
 }
 
 static void
