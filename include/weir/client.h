@@ -78,6 +78,15 @@ struct weir_meta {
     const char *name, *value;
 };
 
+/* When another job holds the unique key. */
+enum weir_unique_conflict {
+    WEIR_UNIQUE_REJECT,  /* E_UNIQUE; the answer says who holds it */
+    WEIR_UNIQUE_REPLACE, /* if that one waits, it gets this record (and time) */
+    /* The same, and if it runs, this job takes the key over: however many come while one
+     * runs, one more runs after it, with the record of the last. */
+    WEIR_UNIQUE_KEEP_LAST,
+};
+
 /*
  * A job to be stored. Zero means the default in every field; where the default is a
  * number, WEIR_NONE says "none":
@@ -105,9 +114,17 @@ struct weir_job {
     const char *unique; /* refused while another waiting or running job holds this key */
     int64_t unique_window_ms; /* and for this long after the enqueue; 0: only while it
                                  lives */
-    bool replace; /* a job of this id that has not started gets this record (and time) */
+    bool replace; /* a job of this id that has not started gets this record (and time),
+                     one that is done and kept a new life */
     const struct weir_meta *meta;
     size_t meta_count; /* at most 64 */
+    /* The states in which it holds `unique`, comma separated: ready and delayed always,
+     * and any of processing, dead, done (while it is kept). NULL:
+     * ready,delayed,processing. */
+    const char *unique_states;
+    enum weir_unique_conflict unique_conflict;
+    int64_t debounce_ms; /* with `unique`: start so long after the last enqueue with this
+                            key, with the record of that one; 0: no */
 };
 #define WEIR_JOB_INIT .struct_size = sizeof(struct weir_job)
 
@@ -117,7 +134,9 @@ struct weir_enqueued {
         code;     /* OK, E_EXISTS, E_UNIQUE, E_TOO_BIG, E_ARG; many: also E_NO_REPLY... */
     bool existed; /* OK, and the same job had been stored before */
     struct weir_job_id id;
-    char detail[256]; /* E_EXISTS: where it is; E_UNIQUE: who holds the key */
+    char detail[256]; /* E_EXISTS: where it is; E_UNIQUE: who holds the key, "-" while its
+                         window is not over */
+    bool replaced; /* OK, and it was put in place of the record of the waiting job `id` */
 };
 
 /*

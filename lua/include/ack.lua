@@ -13,10 +13,11 @@ local function ack_apply(k, argv, held, notes, gone, now)
   for _, h in ipairs(held) do
     local _, key, keep = string.match(h.text, STATE_END)
     ids[#ids + 1] = h.id
-    unique_free(k.unique, key, h.id)
     if keep == '0' then
+      unique_free(k.unique, key, h.id)
       gone[#gone + 1] = h.id
     else
+      unique_move(k.unique, key, h.id, 'k')
       local s, result = state_read(h.text), argv[h.at + 2]
       s.attempts, s.lost = s.attempts + 1, 0
       kept[#kept + 1] = now + keep

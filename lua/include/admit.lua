@@ -7,60 +7,16 @@
 --- @include places
 --- @include place_of
 --- @include due_time
+--- @include unique_holder
+--- @include channel
 
 local PAYLOAD_MAX = 1048576
 local LONG = 4096 -- bytes of a record: reserve looks at sizes where there are longer ones
-
--- channel_word(saved, number, first, count): has this call been here before?
--- APPLY, or GAP (apply; calls in between were rolled back), or BEFORE (the same
--- call again), CLASH (same number, other ids), LATE (an older number).
--- BEFORE also answers the notes of the saved answer.
-local function channel_word(saved, number, first, count)
-  local n, had, notes, id = string.match(saved or '', '^(%d+) %d+ (%d+) (%S+) (.*)$')
-  if not n then
-    return 'APPLY'
-  end
-  local step = number - n
-  if step == 0 then
-    if tonumber(had) == count and id == first then
-      return 'BEFORE', notes
-    end
-    return 'CLASH'
-  end
-  if step < 0 then
-    return 'LATE'
-  end
-  return step == 1 and 'APPLY' or 'GAP'
-end
 
 -- Is the stored record what this call would store? All but the time it came.
 local function same_record(record, head, tail)
   local stored_head, stored_tail = string.match(record, '^(%d+ %S+) %d+(.*)$')
   return stored_head == head and stored_tail == tail
-end
-
--- Does this job still hold its key? Not if it ended without letting it go, which can be
--- when its record was deleted by hand: the record named the key.
-local function unique_holds(k, holder)
-  if redis.call('ZSCORE', k.processing, holder) then
-    return true
-  end
-  return redis.call('HEXISTS', k.jobs, holder) == 1
-    and not redis.call('ZSCORE', k.dead, holder) and not redis.call('ZSCORE', k.kept, holder)
-end
-
--- The holder of a unique key, or nil when the key may be taken. "window key".
-local function unique_holder(k, spec, id, now)
-  local window, key = string.match(spec, '^(%d+) (%S+)$')
-  local holder = redis.call('HGET', k.unique, key)
-  if holder and holder ~= id and unique_holds(k, holder) then
-    return holder
-  end
-  local over = redis.call('ZSCORE', k.windows, key)
-  if over and tonumber(over) > now then
-    return '-'
-  end
-  return nil, key, tonumber(window)
 end
 
 -- admit_decide(k, argv, first, words, has_due, now, later): looks at each job. It

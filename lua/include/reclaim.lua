@@ -45,7 +45,7 @@ local function reclaim_jobs(k, lost, now, later, death)
       local max = tonumber(s.max_deliveries)
       if gone or (l.charged and max > 0 and s.lost >= max) then
         died[#died + 1] = l.id
-        unique_free(k.unique, s.unique, l.id)
+        unique_move(k.unique, s.unique, l.id, gone and '-' or 'x')
         redis.call('ZADD', k.dead, now, l.id)
         if gone then
           redis.call('HSET', k.jobs, l.id, '1 - ' .. digits(now) .. ' lost_body=1\n')
@@ -55,11 +55,13 @@ local function reclaim_jobs(k, lost, now, later, death)
                      'worker ' .. worker .. ' died with it, loss ' .. s.lost .. ' of ' .. max .. how)
         end
       elseif l.charged and before >= 1 then
+        unique_move(k.unique, s.unique, l.id, '')
         wait[#wait + 1] = later + math.min(1000 * 2 ^ math.min(before - 1, 30), LOSS_DELAY_MAX)
         wait[#wait + 1] = l.id
         errors_add(k.errors, l.id, now, 'lost', 'worker ' .. worker .. ' was lost' .. how)
       else
         front[#front + 1] = l.id
+        unique_move(k.unique, s.unique, l.id, '')
         if l.charged then
           errors_add(k.errors, l.id, now, 'lost', 'worker ' .. worker .. ' was lost' .. how)
         end

@@ -8,6 +8,7 @@
 --- @include state
 --- @include ledger
 --- @include unique
+--- @include record
 --- @include errors
 --- @include dead
 --- @include remove
@@ -26,7 +27,7 @@ local HEADER = '^%d+ (%S+) %d+([^\n]*)\n'
 local function header_options(record, options)
   local expires = string.match(options, ' expires=(%d+)')
   return string.match(options, ' keep=(%d+)') or '0',
-    string.match(options, ' unique=(%S+)') or '-',
+    unique_word(options),
     string.match(options, ' max_deliveries=(%d+)') or DELIVERIES_MAX,
     expires and string.match(record, '^%d+ %S+ (%d+)') + expires
 end
@@ -121,6 +122,7 @@ local function choose_one(r, c, id, text, record, now)
   c.n = n
   c.bytes = c.bytes + #record
   c.ids[n], c.texts[n], c.records[n] = id, text, record
+  c.opens = c.opens or string.find(key, '=%a*s')
   c.ends[n] = (options and options ~= '') and {keep, key, max} or false
   return false
 end
@@ -205,6 +207,9 @@ local function reserve_take(k, r, c, now, reply)
     else
       text = number .. plain
     end
+    if ends and string.find(ends[2], '=%a*s') then
+      unique_free(k.unique, ends[2], id)
+    end
     leases[2 * i - 1], leases[2 * i] = lease_end, id
     states[2 * i - 1], states[2 * i] = id, text
     reply[at + 1], reply[at + 2], reply[at + 3] = id, text, c.records[i]
@@ -244,7 +249,7 @@ local function reserve_plan(k, r, now)
   if not c.again and not r.paused and r.free + r.ahead > 0 then
     reserve_choose(k, r, c, now)
   end
-  if #c.lost + #c.late + #c.shelved > 0 then
+  if c.opens or #c.lost + #c.late + #c.shelved > 0 then
     touch('HLEN', k.unique, k.errors, k.results, k.log)
     touch('LLEN', k.due)
   end

@@ -1,6 +1,12 @@
---- unique_free(unique, key, id): lets a unique key go if this job still holds it.
+--- Unique keys. `unique` says which job holds a key: while that job waits, is delayed or
+-- runs, unless it was enqueued with other unique_states. A job's word for it is "KEY", or
+-- "KEY=LETTERS": s it lets its key go when it starts, x it holds it when it is dead,
+-- k when it is done and kept.
+
+-- unique_free(unique, word, id): lets a unique key go if this job still holds it.
 -- Compare and delete, so a job that lost its key cannot free another's.
-local function unique_free(unique, key, id)
+local function unique_free(unique, word, id)
+  local key = string.match(word, '^[^=]+')
   if key ~= '-' and redis.call('HGET', unique, key) == id then
     redis.call('HDEL', unique, key)
   end
@@ -12,9 +18,20 @@ local function unique_free_all(unique, state, ids)
     return
   end
   for i, text in ipairs(redis.call('HMGET', state, unpack(ids))) do
-    local key = string.match(text or '', '^%d+ %S+ %S+ (%S+) ')
-    if key then
-      unique_free(unique, key, ids[i])
+    local word = string.match(text or '', '^%d+ %S+ %S+ (%S+) ')
+    if word then
+      unique_free(unique, word, ids[i])
     end
+  end
+end
+
+-- unique_move(unique, word, id, letter): a job that ran is dead ('x'), done ('k') or waits
+-- again (''). One that let its key go when it started takes it again if it is free.
+local function unique_move(unique, word, id, letter)
+  local key, letters = string.match(word, '^([^=]+)=(%a+)$')
+  if letter ~= '' and not (letters and string.find(letters, letter, 1, true)) then
+    unique_free(unique, word, id)
+  elseif letters and string.find(letters, 's', 1, true) then
+    redis.call('HSETNX', unique, key, id)
   end
 end

@@ -59,7 +59,7 @@ for i, h in ipairs(held) do
   died[#died + 1] = h.id
   states[#states + 1] = h.id
   states[#states + 1] = state_text(s)
-  unique_free(unique, s.unique, h.id)
+  unique_move(unique, s.unique, h.id, 'x')
   errors_add(errors, h.id, now, ARGV[h.at + 2], ARGV[h.at + 3])
 end
 if #ids > 0 then

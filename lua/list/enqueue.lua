@@ -22,7 +22,7 @@
 -- @item id the job's id
 -- @item head format version and type: "1 mail"
 -- @item tail options, newline, payload
--- @item unique empty, or "window key": ms and the encoded key
+-- @item unique empty, or "window key[ l]": ms, the encoded key; l: of a job that runs it is taken
 -- @returns OK stored, but for the items in the notes
 -- @returns GAP the same, but earlier calls of this channel are missing: rolled back
 -- @returns BEFORE this very call was applied before: its saved answer

@@ -8,6 +8,7 @@
 -- @key results HASH id -> result
 -- @key errors HASH id -> last errors
 -- @key log HASH id -> captured output
+-- @key unique HASH unique key -> id that holds it
 -- @key stats HASH the ledger's counters
 -- @key config HASH engine, limits, paused
 -- @arg now the test clock, ms; empty: the server's
@@ -25,6 +26,7 @@
 --- @include clock
 --- @include ledger
 --- @include remove
+--- @include unique
 --- @include engine
 --- @include touch
 
@@ -37,7 +39,7 @@ local word = engine_word(q[1], stats, jobs, kept)
 if word then
   return {word}
 end
-touch('HLEN', jobs, state, results, errors, log)
+touch('HLEN', jobs, state, results, errors, log, unique)
 local bytes = tonumber(redis.call('HGET', stats, 'kept_bytes') or '0')
 local over = redis.call('ZCARD', kept) - tonumber(q[2] or count_max)
 local too_much = bytes - tonumber(q[3] or bytes_max)
@@ -55,6 +57,7 @@ end
 -- Apply.
 if #ids > 0 then
   redis.call('ZREM', kept, unpack(ids))
+  unique_free_all(unique, state, ids)
   remove_jobs(k, ids)
   if freed > 0 then -- Lua's -0 is no integer to Redis
     redis.call('HINCRBY', stats, 'kept_bytes', -freed)

@@ -55,6 +55,7 @@ for i, h in ipairs(held) do
   local s = state_read(h.text)
   s.interrupted = s.interrupted + 1
   ids[i] = h.id
+  unique_move(unique, s.unique, h.id, '')
   states[#states + 1] = h.id
   states[#states + 1] = state_text(s)
 end

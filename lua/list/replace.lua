@@ -1,24 +1,42 @@
---- replace: gives a job that has not started a new record.
+--- replace: gives a job that has not started a new record, or a done one a new life.
 --
 -- @transition ready -> ready
+-- @transition ready -> delayed
 -- @transition delayed -> delayed
+-- @transition done -> ready
+-- @transition done -> delayed
 -- @key jobs HASH id -> record
+-- @key state HASH id -> what changes
+-- @key results HASH id -> result
+-- @key errors HASH id -> last errors
+-- @key log HASH id -> captured output
+-- @key producers HASH channel -> its last call
+-- @key ready LIST ids that wait, taken from the right
+-- @key tombs HASH ids cancelled while they stand in ready
 -- @key processing ZSET id -> end of its lease, ms
 -- @key delayed ZSET id -> due time, ms
 -- @key dead ZSET id -> time of death, ms
 -- @key kept ZSET id -> when it is forgotten, ms
 -- @key unique HASH unique key -> id that holds it
 -- @key windows ZSET unique key -> end of its window, ms
+-- @key wake LIST the marker that wakes one worker
 -- @key due LIST the marker that wakes the scheduler
 -- @key stats HASH the ledger's counters
 -- @key config HASH engine, limits, paused
 -- @arg now the test clock, ms; empty: the server's
+-- @arg channel 16 random bytes as hex, or empty
+-- @arg number the call's number on its channel
 -- @arg id the job's id
 -- @arg head format version and type
 -- @arg tail options, newline, payload
--- @arg unique_arg empty, or "window key": ms and the encoded key that the tail names
--- @arg due_arg "+ms" or "@ms": the new due time of a delayed job; empty: as it was
--- @returns REPLACED done; second word: where it is
+-- @arg unique_arg empty, or "window key[ mode]": r, l: the waiting holder of the key is meant if no job has this id
+-- @arg due_arg "+ms" or "@ms": the new due time; empty: as it was
+-- @returns REPLACED done; then where it is, and its id
+-- @returns AGAIN it was done and kept: forgotten, and enqueued anew; then where it is, and its id
+-- @returns BEFORE this very call was applied before; then its answer, where the job was, its id
+-- @returns CLASH the number was used for another call; nothing changed
+-- @returns LATE a later call was applied already; nothing changed
+-- @returns EXISTS it has started or ended, with the same record; second word: where it is
 -- @returns ABSENT no such job: enqueue it
 -- @returns OTHER it has started or ended; second word: where it is
 -- @returns UNIQUE another job holds the new unique key; second word: which
@@ -27,14 +45,18 @@
 -- @returns CORRUPT the config is gone, jobs are there
 -- @cost O(1)
 --
--- The only writer of an existing record. Keeps the id and the time of its enqueue.
+-- The only writer of an existing record. Keeps the id and the time of its enqueue. What
+-- changes nothing uses up no number of the channel.
 --- @include admit
 --- @include record
 --- @include unique
+--- @include remove
+--- @include wake
+--- @include defer
 
-local k = {jobs = jobs, processing = processing, delayed = delayed, dead = dead, kept = kept, unique = unique, windows = windows, due = due, stats = stats, }
+local k = {jobs = jobs, state = state, results = results, errors = errors, log = log, ready = ready, tombs = tombs, processing = processing, delayed = delayed, dead = dead, kept = kept, unique = unique, windows = windows, due = due, stats = stats, }
 local now, later = clock(now_arg)
-local q = redis.call('HMGET', config, 'engine', 'payload_max')
+local q = redis.call('HMGET', config, 'engine', 'paused', 'payload_max')
 
 -- Decide.
 if q[1] and q[1] ~= 'list' then
@@ -43,50 +65,93 @@ end
 if not q[1] then
   return {redis.call('EXISTS', stats, jobs) > 0 and 'CORRUPT' or 'ABSENT', ''}
 end
-local max_bytes = tonumber(q[2] or '') or PAYLOAD_MAX
+local max_bytes = tonumber(q[3] or '') or PAYLOAD_MAX
 if #tail - string.find(tail, '\n', 1, true) > max_bytes then
   return {'BIG', digits(max_bytes)}
 end
-touch('LLEN', due)
-touch('HLEN', stats, unique)
-touch('ZCARD', delayed, windows)
-local record = redis.call('HGET', jobs, id)
-if not record then
+touch('LLEN', ready, wake, due)
+touch('HLEN', tombs, stats, unique, producers, state, results, errors, log)
+touch('ZCARD', delayed, windows, kept)
+if channel ~= '' then
+  local saved = redis.call('HGET', producers, channel)
+  local call, notes = channel_word(saved, tonumber(number), id, 1)
+  if call == 'BEFORE' then
+    local place, target = string.match(saved, '\n(%a+) (.*)$')
+    return {'BEFORE', string.match(notes, '^0:(%u+)') or '', place or '', target or id}
+  elseif call == 'CLASH' or call == 'LATE' then
+    return {call, ''}
+  end
+end
+local key, window, mode = unique_spec(unique_arg)
+local target, record = id, redis.call('HGET', jobs, id)
+if not record and mode ~= '' and key ~= '-' then
+  target = redis.call('HGET', unique, key) or id
+  record = redis.call('HGET', jobs, target)
+end
+local place = record and place_of(k, target)
+local waits = place == 'ready' or place == 'delayed'
+if not record or (target ~= id and not waits) then
   return {'ABSENT', ''}
 end
-local place = place_of(k, id)
-if place ~= 'ready' and place ~= 'delayed' then
-  return {'OTHER', place}
+local again = place == 'done' and target == id
+if not waits and not again then
+  return {same_record(record, head, tail) and 'EXISTS' or 'OTHER', place}
 end
-local old_key, key, window = record_unique(record), '-', 0
-if unique_arg ~= '' then
-  window, key = string.match(unique_arg, '^(%d+) (%S+)$')
-  if key ~= old_key then
-    local holder = unique_holder(k, unique_arg, id, now)
-    if holder then
-      return {'UNIQUE', holder}
-    end
+local old = record_unique(record)
+local taken = key ~= '-' and (again or key ~= string.match(old, '^[^=]+'))
+if taken then
+  local holder = unique_holder(k, unique_arg, target, now)
+  if holder then
+    return {'UNIQUE', holder}
   end
 end
+local at = due_time(due_arg, now, later)
 
 -- Apply.
-local enqueued = string.match(record, '^%d+ %S+ (%d+)')
-if key ~= old_key then
-  unique_free(unique, old_key, id)
-  if key ~= '-' then
-    redis.call('HSET', unique, key, id)
-  end
-  if tonumber(window) > 0 then
+local answer, enqueued = 'REPLACED', string.match(record, '^%d+ %S+ (%d+)')
+if again then
+  local freed = #record + redis.call('HSTRLEN', results, id)
+  redis.call('ZREM', kept, id)
+  redis.call('HINCRBY', stats, 'kept_bytes', -freed)
+  unique_free_all(unique, state, {id})
+  remove_jobs(k, {id})
+  ledger_add(stats, 'forgotten', 1)
+  answer, enqueued, old = 'AGAIN', digits(now), '-'
+end
+if taken or key == '-' then
+  unique_free(unique, old, target)
+end
+if taken then
+  redis.call('HSET', unique, key, target)
+  if window > 0 then
     redis.call('ZADD', windows, now + window, key)
   end
 end
-record = head .. ' ' .. enqueued .. tail
-redis.call('HSET', jobs, id, record)
-if #record > LONG then
+local stored = head .. ' ' .. enqueued .. tail
+redis.call('HSET', jobs, target, stored)
+if #stored > LONG then
   redis.call('HSET', config, 'long', '1')
 end
-if place == 'delayed' and due_arg ~= '' then
-  delayed_add(delayed, due, {due_time(due_arg, now, later) or now, id})
+if again then
+  ledger_add(stats, 'enqueued', 1)
+  if at then
+    delayed_add(delayed, due, {at, id})
+    ledger_add(stats, 'scheduled', 1)
+  else
+    ready_back(ready, tombs, {id})
+    wake_worker(wake, ready, tombs, q[2])
+  end
+elseif place == 'delayed' and due_arg ~= '' then
+  delayed_add(delayed, due, {at or now, target})
+elseif at then
+  defer_job(k, target, at)
 end
-ledger_add(stats, 'replaced', 1)
-return {'REPLACED', place}
+if not again then
+  ledger_add(stats, 'replaced', 1)
+end
+place = (at or (place == 'delayed' and not again)) and 'delayed' or 'ready'
+if channel ~= '' then
+  redis.call('HSET', producers, channel, table.concat(
+    {number, digits(now), '1', '0:' .. answer, id}, ' ') .. '\n' .. place .. ' ' .. target)
+end
+return {answer, place, target}

@@ -3,6 +3,8 @@
 -- @flags allow-oom
 -- @transition dead -> ready
 -- @key dead ZSET id -> time of death, ms
+-- @key processing ZSET id -> end of its lease, ms
+-- @key kept ZSET id -> when it is forgotten, ms
 -- @key ready LIST ids that wait, taken from the right
 -- @key tombs HASH ids cancelled while they stand in ready
 -- @key jobs HASH id -> record
@@ -31,19 +33,14 @@
 --- @include choose_dead
 --- @include dead
 --- @include state
+--- @include unique_holder
 --- @include ledger
 --- @include ready
 --- @include wake
 --- @include engine
 --- @include touch
 
-local k = {dead = dead, jobs = jobs, errors = errors, stats = stats, }
-
--- Does this job still hold its key? One that is dead, or gone without letting it go, does not.
-local function unique_holds(holder)
-  return not redis.call('ZSCORE', dead, holder)
-    and (redis.call('HEXISTS', jobs, holder) == 1 or redis.call('HEXISTS', state, holder) == 1)
-end
+local k = {processing = processing, kept = kept, dead = dead, jobs = jobs, errors = errors, stats = stats, }
 
 -- Decide.
 local q = redis.call('HMGET', config, 'engine', 'paused')
@@ -62,12 +59,13 @@ for i, id in ipairs(ids) do
   if size == 0 or (size < 100 and string.find(redis.call('HGET', jobs, id), '^1 %- %d+ lost_body=1\n')) then
     why = 'NOBODY'
   elseif s and s.unique ~= '-' then
-    local holder = taken[s.unique] or redis.call('HGET', unique, s.unique)
-    if holder and holder ~= id and (taken[s.unique] or unique_holds(holder)) then
+    local key = string.match(s.unique, '^[^=]+')
+    local holder = taken[key] or redis.call('HGET', unique, key)
+    if holder and holder ~= id and (taken[key] or unique_holds(k, holder)) then
       why, detail = 'UNIQUE', holder
     else
-      taken[s.unique] = id
-      keys[#keys + 1] = s.unique
+      taken[key] = id
+      keys[#keys + 1] = key
       keys[#keys + 1] = id
     end
   end

@@ -63,6 +63,7 @@ for i, h in ipairs(held) do
   end
   s.lost = 0
   ids[i] = h.id
+  unique_move(unique, s.unique, h.id, '')
   wait[#wait + 1] = later + ARGV[h.at + 2]
   wait[#wait + 1] = h.id
   states[#states + 1] = h.id

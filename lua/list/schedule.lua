@@ -23,7 +23,7 @@
 -- @item id the job's id
 -- @item head format version and type: "1 mail"
 -- @item tail options, newline, payload
--- @item unique empty, or "window key": ms and the encoded key
+-- @item unique empty, or "window key[ l]": ms, the encoded key; l: of a job that runs it is taken
 -- @item due "+ms" from now, "@ms" since 1970; over already: ready at once
 -- @returns OK stored, but for the items in the notes
 -- @returns GAP the same, but earlier calls of this channel are missing: rolled back

@@ -12,13 +12,14 @@
 #include "client/client_internal.h"
 #include "model/codec.h"
 #include "model/retry.h"
+#include "model/unique.h"
 
 #define META_MAX 64
 
 /* A job made ready to be sent. The spans of `item` point into it and into the job. */
 struct prepared {
     struct weir_job_id id;
-    struct wr_buf head, tail, meta, unique;
+    struct wr_buf head, tail, meta, unique, states;
     char due[32];
     struct wr_admit item;
 };
@@ -30,6 +31,7 @@ prepared_fini(struct prepared *p)
     wr_buf_fini(&p->tail);
     wr_buf_fini(&p->meta);
     wr_buf_fini(&p->unique);
+    wr_buf_fini(&p->states);
 }
 
 /* 0 is the default, WEIR_NONE is none. */
@@ -71,6 +73,7 @@ check_numbers(const struct weir_job *job, struct weir_error *err)
         {"keep_result", job->keep_result_ms, WR_TIME_MAX_MS},
         {"expires", job->expires_ms, WR_TIME_MAX_MS},
         {"unique_window", job->unique_window_ms, WR_TIME_MAX_MS},
+        {"debounce", job->debounce_ms, WR_TIME_MAX_MS},
     };
     /* clang-format on */
 
@@ -104,8 +107,33 @@ check_words(const struct weir_job *job, struct weir_error *err)
                        job->backoff);
     if (job->unique && (*job->unique == '\0' || strlen(job->unique) > 255))
         return wr_fail(err, WEIR_E_ARG, 0, "unique key: 1 to 255 bytes");
+    if (!wr_unique_states_write(job->unique_states, NULL))
+        return wr_fail(
+            err, WEIR_E_ARG, 0,
+            "unique states: ready, delayed, and any of processing, dead, done");
     if (job->meta_count > META_MAX || (job->meta_count > 0 && !job->meta))
         return wr_fail(err, WEIR_E_ARG, 0, "meta: at most %d fields", META_MAX);
+    return WEIR_OK;
+}
+
+static enum weir_err
+check_unique(const struct weir_job *job, struct weir_error *err)
+{
+    bool last = job->debounce_ms > 0 || job->unique_conflict == WEIR_UNIQUE_KEEP_LAST;
+
+    if (!job->unique &&
+        (job->debounce_ms > 0 || job->unique_conflict || job->unique_states))
+        return wr_fail(err, WEIR_E_ARG, 0,
+                       "debounce, unique states and conflict need a unique key");
+    if (job->unique_conflict > WEIR_UNIQUE_KEEP_LAST)
+        return wr_fail(err, WEIR_E_ARG, 0, "unique conflict: %d",
+                       (int)job->unique_conflict);
+    if (job->debounce_ms > 0 && (job->delay_ms > 0 || job->at_ms > 0))
+        return wr_fail(err, WEIR_E_ARG, 0, "debounce, delay and at: give one of them");
+    if (last && job->unique_window_ms > 0)
+        return wr_fail(err, WEIR_E_ARG, 0,
+                       "a unique window refuses what debounce and keep-last let in: "
+                       "give one of them");
     return WEIR_OK;
 }
 
@@ -147,12 +175,30 @@ write_record(const struct weir_job *job, struct prepared *p, struct weir_error *
     if (rc != WEIR_OK)
         return rc;
     r.meta = wr_buf_span(&p->meta);
+    (void)wr_unique_states_write(job->unique_states, &p->states);
+    r.unique_states = wr_buf_span(&p->states);
     if (!wr_record_write(&r, &p->head, &p->tail))
         return p->head.failed || p->tail.failed
                    ? wr_fail(err, WEIR_E_NO_MEMORY, 0, "enqueue")
                    : wr_fail(err, WEIR_E_ARG, 0,
                              "type, options and meta: more than %d bytes", WR_HEADER_MAX);
     return WEIR_OK;
+}
+
+/* How the scripts name a conflict's way out. */
+static const char *
+unique_mode(const struct weir_job *job)
+{
+    if (job->debounce_ms > 0 || job->unique_conflict == WEIR_UNIQUE_KEEP_LAST)
+        return " l";
+    return job->unique_conflict == WEIR_UNIQUE_REPLACE ? " r" : "";
+}
+
+/* May this job take the place of another? Then it goes alone. */
+static bool
+may_replace(const struct weir_job *job)
+{
+    return job->replace || *unique_mode(job);
 }
 
 static enum weir_err
@@ -164,6 +210,8 @@ prepare(const struct weir_job *given, struct prepared *p, struct weir_error *err
     if (rc == WEIR_OK)
         rc = check_numbers(&job, err);
     if (rc == WEIR_OK)
+        rc = check_unique(&job, err);
+    if (rc == WEIR_OK)
         rc = write_record(&job, p, err);
     if (rc != WEIR_OK)
         return rc;
@@ -174,8 +222,11 @@ prepare(const struct weir_job *given, struct prepared *p, struct weir_error *err
     if (job.unique) {
         wr_buf_addf(&p->unique, "%lld ", (long long)job.unique_window_ms);
         wr_text_word_encode(&p->unique, wr_span_str(job.unique));
+        wr_buf_add_str(&p->unique, unique_mode(&job));
     }
-    if (job.delay_ms > 0)
+    if (job.debounce_ms > 0)
+        snprintf(p->due, sizeof(p->due), "+%lld", (long long)job.debounce_ms);
+    else if (job.delay_ms > 0)
         snprintf(p->due, sizeof(p->due), "+%lld", (long long)job.delay_ms);
     else if (job.at_ms > 0)
         snprintf(p->due, sizeof(p->due), "@%lld", (long long)job.at_ms);
@@ -242,6 +293,9 @@ read_answer(const struct wr_admitted *a, struct weir_enqueued *out,
                                    "job %.100s exists with another record, and is %.20s",
                                    out->id.str, a->detail);
     case WR_ADMIT_UNIQUE:
+        if (strcmp(a->detail, "-") == 0)
+            return out->code = wr_fail(err, WEIR_E_UNIQUE, 0,
+                                       "the window of its unique key is not over");
         return out->code = wr_fail(err, WEIR_E_UNIQUE, 0,
                                    "its unique key is held by %.200s", a->detail);
     case WR_ADMIT_BIG:
@@ -283,17 +337,44 @@ send_batch(struct weir_client *c, struct wr_queue *queue, const struct wr_admit 
 }
 
 static enum weir_err
+try_replace(struct weir_client *c, struct wr_queue *queue, struct prepared *p,
+            struct weir_enqueued *out, struct weir_error *err)
+{
+    struct wr_call_slot *slot = take_slot(c, queue);
+    struct wr_replaced r;
+    enum weir_err rc;
+
+    if (!slot)
+        return wr_fail(err, WEIR_E_NO_MEMORY, 0, "enqueue");
+    rc = wr_store_replace(c->store, queue, &slot->channel, &p->item, &r, err);
+    give_slot(c, slot);
+    if (rc == WEIR_OK) {
+        snprintf(out->id.str, sizeof(out->id.str), "%s", r.id);
+        out->existed = r.existed;
+        out->replaced = !r.existed && !r.anew;
+    }
+    return rc;
+}
+
+static enum weir_err
 replace_or_send(struct weir_client *c, struct wr_queue *queue, struct prepared *p,
                 struct weir_enqueued *out, struct weir_error *err)
 {
-    /* Absent now and taken a moment later: look again, a few times. */
-    for (int tries = 0; tries < 3; tries++) {
-        enum weir_err rc = wr_store_replace(c->store, queue, &p->item, err);
+    /* Absent now and taken a moment later: look again, a few times. The key of one that
+     * runs can only be taken over. */
+    int most = p->unique.len > 0 && p->unique.ptr[p->unique.len - 1] == 'l' ? 10 : 3;
 
-        if (rc == WEIR_E_NO_JOB)
+    for (int tries = 0; tries < most; tries++) {
+        enum weir_err rc = try_replace(c, queue, p, out, err);
+
+        if (rc == WEIR_E_NO_JOB) {
             rc = send_batch(c, queue, &p->item, 1, &out, err);
-        if (rc != WEIR_E_EXISTS)
+            if (rc == WEIR_E_UNIQUE && strcmp(out->detail, "-") == 0)
+                return rc; /* its window: nobody to look at */
+        }
+        if (rc != WEIR_E_EXISTS && rc != WEIR_E_UNIQUE)
             return out->code = rc;
+        out->code = rc;
     }
     return out->code;
 }
@@ -311,9 +392,12 @@ weir_job_enqueue(struct weir_client *c, const struct weir_job *job,
     if (rc == WEIR_OK)
         rc = prepare(job, &p, err);
     if (rc == WEIR_OK) {
+        struct weir_job known = known_job(job);
+        bool replaces = may_replace(&known);
+
         to->id = p.id;
-        rc = job->replace ? replace_or_send(c, queue, &p, to, err)
-                          : send_batch(c, queue, &p.item, 1, &to, err);
+        rc = replaces ? replace_or_send(c, queue, &p, to, err)
+                      : send_batch(c, queue, &p.item, 1, &to, err);
     }
     to->code = rc;
     prepared_fini(&p);
@@ -371,11 +455,13 @@ add_job(struct weir_client *c, struct batch *b, const struct weir_job *job,
         struct weir_enqueued *out, struct weir_error *err)
 {
     struct wr_queue *queue;
+    struct weir_job known;
     struct prepared *p;
     enum weir_err rc = wr_client_queue(c, job->queue, &queue, err), sent = WEIR_OK;
 
     *out = (struct weir_enqueued){0};
-    if (rc == WEIR_OK && job->replace) {
+    known = known_job(job);
+    if (rc == WEIR_OK && may_replace(&known)) {
         sent = flush(c, b, err);
         if (ends_all(sent))
             return out->code = sent;

@@ -26,14 +26,15 @@
 struct wr_record {
     struct wr_span type; /* decoded */
     int64_t enqueued_at_ms;
-    int64_t max_retry;      /* default 3 */
-    int64_t max_deliveries; /* default 3; 0: no limit */
-    int64_t timeout_ms;     /* default 30 min; 0: none */
-    int64_t kill_after_ms;  /* default 10 s */
-    int64_t keep_ms;        /* default 0 */
-    int64_t expires_ms;     /* after its enqueue; 0: never */
-    struct wr_span backoff; /* spec, decoded; empty: default */
-    struct wr_span unique;  /* key, decoded; empty: none */
+    int64_t max_retry;            /* default 3 */
+    int64_t max_deliveries;       /* default 3; 0: no limit */
+    int64_t timeout_ms;           /* default 30 min; 0: none */
+    int64_t kill_after_ms;        /* default 10 s */
+    int64_t keep_ms;              /* default 0 */
+    int64_t expires_ms;           /* after its enqueue; 0: never */
+    struct wr_span backoff;       /* spec, decoded; empty: default */
+    struct wr_span unique;        /* key, decoded; empty: none */
+    struct wr_span unique_states; /* in which it holds the key; empty: default */
     struct wr_span
         meta; /* the raw "meta.k=v meta.k=v" part of the header; may be empty */
     struct wr_span payload;

@@ -144,36 +144,87 @@ wr_store_enqueue(struct wr_store *store, struct wr_queue *queue,
     return WEIR_OK;
 }
 
-enum weir_err
-wr_store_replace(struct wr_store *store, struct wr_queue *queue,
-                 const struct wr_admit *item, struct weir_error *err)
+static void
+fill_replace(struct wr_call *c, const struct wr_channel *channel,
+             const struct wr_admit *item)
+{
+    wr_call_now(c);
+    wr_call_str(c, channel->name);
+    wr_call_int(c, channel->number);
+    wr_call_arg(c, item->id);
+    wr_call_arg(c, item->head);
+    wr_call_arg(c, item->tail);
+    wr_call_arg(c, item->unique);
+    wr_call_arg(c, item->due);
+}
+
+static enum weir_err
+refused_replace(const struct wr_call *c, struct weir_error *err)
+{
+    char detail[256];
+
+    copy_span(detail, sizeof(detail), wr_reply_span(wr_reply_at(c->reply, 1)));
+    if (wr_call_is(c, "ABSENT"))
+        return wr_fail(err, WEIR_E_NO_JOB, 0, "no job to replace");
+    if (wr_call_is(c, "OTHER"))
+        return wr_fail(err, WEIR_E_WRONG_STATE, 0, "the job is %s", detail);
+    if (wr_call_is(c, "UNIQUE"))
+        return wr_fail(err, WEIR_E_UNIQUE, 0, "its unique key is held by %.200s", detail);
+    if (wr_call_is(c, "BIG"))
+        return wr_fail(err, WEIR_E_TOO_BIG, 0, "payload over the limit of %s bytes",
+                       detail);
+    return wr_fail(err, WEIR_E_CORRUPT, 0, "replace: odd answer");
+}
+
+static enum weir_err
+replace_once(struct wr_store *store, struct wr_queue *queue, struct wr_channel *channel,
+             const struct wr_admit *item, struct wr_replaced *out, bool *again,
+             struct weir_error *err)
 {
     struct wr_call c;
     enum weir_err rc;
-    char detail[256] = "";
 
     wr_call_init(&c, store, queue, &wr_script_list_replace);
-    wr_call_now(&c);
-    wr_call_arg(&c, item->id);
-    wr_call_arg(&c, item->head);
-    wr_call_arg(&c, item->tail);
-    wr_call_arg(&c, item->unique);
-    wr_call_arg(&c, item->due);
+    fill_replace(&c, channel, item);
     rc = wr_call_run(&c, err);
-    if (rc == WEIR_OK) {
-        copy_span(detail, sizeof(detail), wr_reply_span(wr_reply_at(c.reply, 1)));
-        if (wr_call_is(&c, "ABSENT"))
-            rc = wr_fail(err, WEIR_E_NO_JOB, 0, "no job to replace");
-        else if (wr_call_is(&c, "OTHER"))
-            rc = wr_fail(err, WEIR_E_WRONG_STATE, 0, "the job is %s", detail);
-        else if (wr_call_is(&c, "UNIQUE"))
-            rc = wr_fail(err, WEIR_E_UNIQUE, 0, "its unique key is held by %.200s",
-                         detail);
-        else if (wr_call_is(&c, "BIG"))
-            rc = wr_fail(err, WEIR_E_TOO_BIG, 0, "payload over the limit of %s bytes",
-                         detail);
+    *again = rc == WEIR_OK && (wr_call_is(&c, "CLASH") || wr_call_is(&c, "LATE"));
+    if (rc == WEIR_OK && !*again) {
+        static const char *const words[] = {"REPLACED", "AGAIN", "BEFORE", NULL};
+        size_t at = wr_call_is(&c, "BEFORE");
+        int word = wr_call_word(&c, at, words);
+
+        copy_span(out->id, sizeof(out->id), wr_reply_span(wr_reply_at(c.reply, at + 2)));
+        out->anew = word == 1;
+        out->existed = wr_call_is(&c, "EXISTS");
+        if (out->existed)
+            copy_span(out->id, sizeof(out->id), item->id);
+        else if (word < 0)
+            rc = refused_replace(&c, err);
+        else
+            channel->number++;
     }
     wr_call_fini(&c);
+    return rc;
+}
+
+enum weir_err
+wr_store_replace(struct wr_store *store, struct wr_queue *queue,
+                 struct wr_channel *channel, const struct wr_admit *item,
+                 struct wr_replaced *out, struct weir_error *err)
+{
+    bool again = true;
+    enum weir_err rc = WEIR_OK;
+
+    *out = (struct wr_replaced){.existed = false};
+    for (int tries = 0; again && tries < 3; tries++) {
+        if (channel->name[0] == '\0')
+            wr_channel_renew(channel);
+        rc = replace_once(store, queue, channel, item, out, &again, err);
+        if (again || weir_err_kind_of(rc) == WEIR_KIND_UNKNOWN)
+            wr_channel_renew(channel);
+    }
+    if (again)
+        return wr_fail(err, WEIR_E_BUG, 0, "new channels clash again and again");
     return rc;
 }
 

@@ -70,7 +70,7 @@ void wr_channel_renew(struct wr_channel *channel);
 /* One job to store. head and tail come from wr_record_write(). */
 struct wr_admit {
     struct wr_span id, head, tail;
-    struct wr_span unique; /* "WINDOW_MS KEY", KEY encoded; empty: none */
+    struct wr_span unique; /* "WINDOW_MS KEY[ MODE]", KEY encoded; empty: none */
     struct wr_span due;    /* "+ms", "@ms"; empty: ready at once */
 };
 
@@ -97,12 +97,22 @@ enum weir_err wr_store_enqueue(struct wr_store *store, struct wr_queue *queue,
                                struct wr_channel *channel, const struct wr_admit *items,
                                size_t n, struct wr_admitted *out, bool *gap,
                                struct weir_error *err) WEIR_MUST_CHECK;
-/* Gives a ready or delayed job a new record (and due time). E_NO_JOB: absent.
- * E_WRONG_STATE: it started or ended. E_UNIQUE: another job holds its new unique key.
- * E_TOO_BIG. */
+/* What became of a replacement. */
+struct wr_replaced {
+    bool existed; /* it started or ended before, with this very record: nothing changed */
+    bool anew;    /* it was done and kept: forgotten, and enqueued again */
+    char id[256]; /* the job's; another than asked for if that holds the unique key */
+};
+/*
+ * Gives a ready or delayed job a new record (and due time), a kept one a new life. If no
+ * job has the id, and item->unique ends in " r" or " l", the job that holds the key is
+ * meant, if it waits. E_NO_JOB: absent. E_WRONG_STATE: it started or ended. E_UNIQUE:
+ * another job holds its new unique key. E_TOO_BIG.
+ */
 enum weir_err
 wr_store_replace(struct wr_store *store, struct wr_queue *queue,
-                 const struct wr_admit *item, struct weir_error *err) WEIR_MUST_CHECK;
+                 struct wr_channel *channel, const struct wr_admit *item,
+                 struct wr_replaced *out, struct weir_error *err) WEIR_MUST_CHECK;
 /* At a clean close: the server forgets these channels. Best effort. */
 void wr_store_farewell(struct wr_store *store, struct wr_queue *queue,
                        const struct wr_channel *channels, size_t n);

@@ -52,13 +52,15 @@ enum model_place {
 /* What a record says about its end. */
 struct model_options {
     int64_t keep, expires, max_deliveries;
-    int key; /* index, -1: none */
+    int key;        /* index, -1: none */
+    char states[4]; /* s: lets it go when it starts, x: holds it dead, k: kept */
 };
 
 struct model_state {
     int64_t token, keep, deliveries, attempts, lost, interrupted, snoozes, started,
         max_deliveries;
     int key;
+    char states[4];
     bool flag;
     char worker[16], progress[32];
 };
@@ -119,7 +121,7 @@ struct model {
         bool is_set;
         int64_t number, at;
         size_t count;
-        char first[16], notes[128];
+        char first[16], notes[128], detail[32]; /* of a replacement */
     } channels[MODEL_CHANNELS];
     bool wake, due, paused;
     int64_t paused_at;
@@ -136,6 +138,7 @@ struct model_item {
     char head[16], tail[192], unique[32], due[32];
     struct model_options options;
     int64_t window;
+    char mode[2]; /* "", "r", "l" */
     size_t payload_len;
 };
 
@@ -166,7 +169,8 @@ struct model_job *model_job(struct model *m, const char *id); /* made when unkno
 void
 model_admit(struct model *m, int channel, int64_t number, const struct model_item *items,
             size_t n, bool schedule, struct wr_buf *out);
-void model_replace(struct model *m, const struct model_item *item, struct wr_buf *out);
+void model_replace(struct model *m, int channel, int64_t number,
+                   const struct model_item *item, struct wr_buf *out);
 void model_farewell(struct model *m, int channel, struct wr_buf *out);
 void model_reserve(struct model *m, const struct model_reserve *r, struct wr_buf *out);
 void model_exchange(struct model *m, const struct model_reserve *r,

@@ -158,11 +158,12 @@ state_text(const struct model_job *j, char *out, size_t cap)
     if (!j->has_state)
         return;
     snprintf(out, cap,
-             "%" PRId64 " %s %s %s %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64
+             "%" PRId64 " %s %s %s%s%s %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64
              " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 "|%s",
-             s->token, s->worker, s->flag ? "c" : "-", model_key(s->key), s->keep,
-             s->deliveries, s->attempts, s->lost, s->interrupted, s->snoozes, s->started,
-             s->max_deliveries, s->progress);
+             s->token, s->worker, s->flag ? "c" : "-", model_key(s->key),
+             s->states[0] ? "=" : "", s->states, s->keep, s->deliveries, s->attempts,
+             s->lost, s->interrupted, s->snoozes, s->started, s->max_deliveries,
+             s->progress);
 }
 
 /* A job that stands for one whose body is gone. */
@@ -222,6 +223,21 @@ free_key(struct model *m, int key, const struct model_job *j)
 {
     if (key >= 0 && m->keys[key].holder == j)
         m->keys[key].holder = NULL;
+}
+
+/* It ran, and is dead ('x'), done and kept ('k'), or waits again (' '): does it hold its
+ * key there? One that let it go at its start takes it again, if nobody did meanwhile. */
+static void
+move_key(struct model *m, struct model_job *j, char where)
+{
+    const struct model_state *s = &j->state;
+
+    if (s->key < 0)
+        return;
+    if (where != ' ' && !strchr(s->states, where))
+        free_key(m, s->key, j);
+    else if (strchr(s->states, 's') && !m->keys[s->key].holder)
+        m->keys[s->key].holder = j;
 }
 
 static size_t
@@ -359,15 +375,29 @@ held_word(const struct model_job *j, int64_t token, int worker)
 
 /* ---- producers ---- */
 
-/* A holder counts while it waits or runs. */
+/* A holder counts while it waits or runs, and where its record says so. */
 static struct model_job *
 key_holder(const struct model *m, int key, const struct model_job *j)
 {
     struct model_job *h = m->keys[key].holder;
 
-    if (!h || h == j || h->place == MODEL_DEAD || h->place == MODEL_KEPT)
+    if (!h || h == j)
         return NULL;
-    return h->record || h->place == MODEL_PROCESSING ? h : NULL;
+    if (h->place == MODEL_PROCESSING)
+        return h;
+    if (!h->record || (h->place == MODEL_DEAD && !strchr(h->options.states, 'x')) ||
+        (h->place == MODEL_KEPT && !strchr(h->options.states, 'k')))
+        return NULL;
+    return h;
+}
+
+/* The one that refuses an item its key. */
+static struct model_job *
+refuser(const struct model *m, const struct model_item *it, const struct model_job *j)
+{
+    struct model_job *h = key_holder(m, it->options.key, j);
+
+    return h && it->mode[0] == 'l' && h->place == MODEL_PROCESSING ? NULL : h;
 }
 
 static int64_t
@@ -404,7 +434,7 @@ is_refused(const struct model *m, const struct model_item *it, const char **word
     if (it->options.key < 0)
         return false;
     *word = "UNIQUE";
-    h = key_holder(m, it->options.key, j);
+    h = refuser(m, it, j);
     snprintf(detail, 32, "%s", h ? h->id : "-");
     return h || m->keys[it->options.key].window > m->now;
 }
@@ -542,41 +572,58 @@ say_saved(struct wr_buf *out, const char *notes)
     }
 }
 
-void
-model_admit(struct model *m, int channel, int64_t number, const struct model_item *items,
-            size_t n, bool schedule, struct wr_buf *out)
+/* NULL: apply (*gap: calls in between are missing). */
+static const char *
+channel_word(const struct model *m, int channel, int64_t number, const char *first,
+             size_t count, bool *gap)
 {
-    const char *word = "OK";
-    char notes[128];
+    int64_t last;
 
-    if (channel >= 0 && m->channels[channel].is_set) {
-        int64_t last = m->channels[channel].number;
+    *gap = false;
+    if (channel < 0 || !m->channels[channel].is_set)
+        return NULL;
+    last = m->channels[channel].number;
+    *gap = number > last + 1;
+    if (number == last)
+        return m->channels[channel].count == count &&
+                       strcmp(m->channels[channel].first, first) == 0
+                   ? "BEFORE"
+                   : "CLASH";
+    return number < last ? "LATE" : NULL;
+}
 
-        if (number == last) {
-            bool same = m->channels[channel].count == n &&
-                        strcmp(m->channels[channel].first, items[0].job->id) == 0;
-
-            say(out, same ? "BEFORE 0" : "CLASH 0");
-            if (same)
-                say_saved(out, m->channels[channel].notes);
-            return;
-        }
-        if (number < last) {
-            say(out, "LATE 0");
-            return;
-        }
-        word = number == last + 1 ? "OK" : "GAP";
-    }
-    say(out, "%s 0", word);
-    admit_items(m, items, n, schedule, out, notes);
+static void
+save_call(struct model *m, int channel, int64_t number, const char *first, size_t count,
+          const char *notes, const char *detail)
+{
     if (channel < 0)
         return;
     m->channels[channel].is_set = true;
     m->channels[channel].number = number;
     m->channels[channel].at = m->now;
-    m->channels[channel].count = n;
-    snprintf(m->channels[channel].first, 16, "%s", items[0].job->id);
+    m->channels[channel].count = count;
+    snprintf(m->channels[channel].first, 16, "%s", first);
     snprintf(m->channels[channel].notes, 128, "%s", notes);
+    snprintf(m->channels[channel].detail, 32, "%s", detail);
+}
+
+void
+model_admit(struct model *m, int channel, int64_t number, const struct model_item *items,
+            size_t n, bool schedule, struct wr_buf *out)
+{
+    bool gap;
+    const char *word = channel_word(m, channel, number, items[0].job->id, n, &gap);
+    char notes[128];
+
+    if (word) {
+        say(out, "%s 0", word);
+        if (strcmp(word, "BEFORE") == 0)
+            say_saved(out, m->channels[channel].notes);
+        return;
+    }
+    say(out, "%s 0", gap ? "GAP" : "OK");
+    admit_items(m, items, n, schedule, out, notes);
+    save_call(m, channel, number, items[0].job->id, n, notes, "");
 }
 
 void
@@ -586,31 +633,114 @@ model_farewell(struct model *m, int channel, struct wr_buf *out)
     say(out, "OK");
 }
 
-void
-model_replace(struct model *m, const struct model_item *it, struct wr_buf *out)
+/* A kept job is forgotten, and comes in as a new one. */
+static void
+live_again(struct model *m, struct model_job *j, int64_t due)
 {
-    struct model_job *j = it->job, *h;
-    int old = j->options.key, key = it->options.key;
+    if (j->has_state)
+        free_key(m, j->state.key, j);
+    m->n.kept_bytes -= record_bytes(j) + (int64_t)strlen(j->result);
+    forget_job(j);
+    j->place = MODEL_WAITS;
+    j->record = true;
+    j->enqueued_at = m->now;
+    m->n.forgotten++;
+    m->n.enqueued++;
+    if (due >= 0) {
+        delay(m, j, due);
+        m->n.scheduled++;
+    } else {
+        to_back(m, j);
+        wake_worker(m);
+    }
+}
+
+static void
+rewrite(struct model *m, struct model_job *j, const struct model_item *it)
+{
+    int64_t due = due_of(m, it->due);
+
+    if (j->place == MODEL_DELAYED && it->due[0])
+        delay(m, j, due >= 0 ? due : m->now);
+    else if (j->place == MODEL_WAITS && due >= 0)
+        defer(m, j, due);
+    m->n.replaced++;
+}
+
+/* The job that is meant: the waiting holder of the key, if nobody has the id. */
+static struct model_job *
+replace_target(const struct model *m, const struct model_item *it)
+{
+    struct model_job *h = it->options.key >= 0 ? m->keys[it->options.key].holder : NULL;
+
+    if (it->job->record || !it->mode[0] || !h || !h->record)
+        return it->job;
+    return h == it->job || h->place == MODEL_WAITS || h->place == MODEL_DELAYED ? h
+                                                                                : NULL;
+}
+
+/* True: refused, and told why. */
+static bool
+refuse_replace(const struct model *m, const struct model_item *it,
+               const struct model_job *j, struct wr_buf *out)
+{
+    const struct model_job *h;
+    bool waits;
+
+    if (!j || !j->record) {
+        say(out, "ABSENT ");
+        return true;
+    }
+    waits = j->place == MODEL_WAITS || j->place == MODEL_DELAYED;
+    if (!waits && j->place != MODEL_KEPT) {
+        say(out, "%s %s",
+            strcmp(j->head, it->head) == 0 && strcmp(j->tail, it->tail) == 0 ? "EXISTS"
+                                                                             : "OTHER",
+            place_word(j));
+        return true;
+    }
+    if (it->options.key < 0 || (waits && it->options.key == j->options.key))
+        return false;
+    h = refuser(m, it, j);
+    if (!h && m->keys[it->options.key].window <= m->now)
+        return false;
+    say(out, "UNIQUE %s", h ? h->id : "-");
+    return true;
+}
+
+void
+model_replace(struct model *m, int channel, int64_t number, const struct model_item *it,
+              struct wr_buf *out)
+{
+    struct model_job *j = replace_target(m, it);
+    bool again, gap;
+    int old, key = it->options.key;
+    const char *word = channel_word(m, channel, number, it->job->id, 1, &gap);
+    char detail[32];
 
     if (it->payload_len > MODEL_PAYLOAD_MAX) {
         say(out, "BIG %d", MODEL_PAYLOAD_MAX);
         return;
     }
-    if (!j->record) {
-        say(out, "ABSENT ");
+    if (word && strcmp(word, "BEFORE") == 0) {
+        const char *notes = m->channels[channel].notes,
+                   *at = strncmp(notes, "0:", 2) == 0 ? notes + 2 : "";
+        const char *more = m->channels[channel].detail;
+
+        say(out, "BEFORE %s %s%s", at, *more ? more : " ",
+            *more ? "" : it->job->id); /* of an enqueue: neither place nor other id */
         return;
     }
-    if (j->place != MODEL_WAITS && j->place != MODEL_DELAYED) {
-        say(out, "OTHER %s", place_word(j));
+    if (word) {
+        say(out, "%s ", word);
         return;
     }
-    if (key >= 0 && key != old) {
-        h = key_holder(m, key, j);
-        if (h || m->keys[key].window > m->now) {
-            say(out, "UNIQUE %s", h ? h->id : "-");
-            return;
-        }
-    }
+    if (refuse_replace(m, it, j, out))
+        return;
+    again = j->place == MODEL_KEPT;
+    old = again ? -1 : j->options.key;
+    if (again)
+        live_again(m, j, due_of(m, it->due));
     if (key != old) {
         free_key(m, old, j);
         if (key >= 0) {
@@ -619,14 +749,13 @@ model_replace(struct model *m, const struct model_item *it, struct wr_buf *out)
                 m->keys[key].window = m->now + it->window;
         }
     }
+    if (!again)
+        rewrite(m, j, it);
     write_record(j, it);
-    if (j->place == MODEL_DELAYED && it->due[0]) {
-        int64_t due = due_of(m, it->due);
-
-        delay(m, j, due >= 0 ? due : m->now);
-    }
-    m->n.replaced++;
-    say(out, "REPLACED %s", place_word(j));
+    snprintf(detail, sizeof(detail), "%s %s", place_word(j), j->id);
+    say(out, "%s %s", again ? "AGAIN" : "REPLACED", detail);
+    save_call(m, channel, number, it->job->id, 1, again ? "0:AGAIN" : "0:REPLACED",
+              detail);
 }
 
 /* ---- reserve ---- */
@@ -756,6 +885,9 @@ lease(struct model *m, const struct model_reserve *r, struct model_job *j)
     s->deliveries++;
     s->keep = j->options.keep;
     s->key = j->options.key;
+    snprintf(s->states, sizeof(s->states), "%s", j->options.states);
+    if (strchr(s->states, 's'))
+        free_key(m, s->key, j);
     s->max_deliveries = j->options.max_deliveries;
     j->place = MODEL_PROCESSING;
     j->score = m->now + r->lease;
@@ -887,13 +1019,14 @@ ack_items(struct model *m, int worker, const struct model_answer *a, size_t n,
     for (size_t i = 0; i < held_n; i++) {
         struct model_job *j = held[i]->job;
 
-        free_key(m, j->state.key, j);
         m->n.done++;
         if (j->state.keep == 0) {
+            free_key(m, j->state.key, j);
             j->place = MODEL_WAITS;
             forget_job(j);
             continue;
         }
+        move_key(m, j, 'k');
         j->state.attempts++;
         j->state.lost = 0;
         j->place = MODEL_KEPT;
@@ -944,6 +1077,7 @@ model_retry(struct model *m, int worker, const struct model_answer *a, size_t n,
         else
             j->state.attempts++;
         j->state.lost = 0;
+        move_key(m, j, ' ');
         add_error(m, j, held[i]->snoozed ? "snoozed" : "failed", held[i]->text);
         delay(m, j, m->now + held[i]->delay);
         m->n.retried++;
@@ -964,7 +1098,7 @@ model_bury(struct model *m, int worker, const struct model_answer *a, size_t n,
 
         j->state.attempts++;
         j->state.lost = 0;
-        free_key(m, j->state.key, j);
+        move_key(m, j, 'x');
         add_error(m, j, "permanent", held[i]->text);
         die(m, j);
         dead_in(m, j);
@@ -1002,6 +1136,7 @@ model_release(struct model *m, int worker, const struct model_answer *a, size_t 
     for (size_t i = 0; i < held_n; i++) {
         jobs[i] = held[i]->job;
         jobs[i]->state.interrupted++;
+        move_key(m, jobs[i], ' ');
         m->n.released++;
     }
     if (held_n > 0)
@@ -1255,7 +1390,7 @@ lose(struct model *m, const struct loss *l)
     }
     if (!j->record ||
         (l->charged && s->max_deliveries > 0 && s->lost >= s->max_deliveries)) {
-        free_key(m, s->key, j);
+        move_key(m, j, j->record ? 'x' : '-');
         die(m, j);
         m->n.buried++;
         snprintf(text, sizeof(text),
@@ -1268,6 +1403,7 @@ lose(struct model *m, const struct loss *l)
         dead_in(m, j);
         return 'd';
     }
+    move_key(m, j, ' ');
     snprintf(text, sizeof(text), "worker %s was lost", worker);
     if (l->charged)
         add_error(m, j, "lost", text);
@@ -1433,6 +1569,8 @@ model_forget(struct model *m, size_t limit, size_t count_max, int64_t bytes_max,
             break;
         freed += record_bytes(all[i]) + (int64_t)strlen(all[i]->result);
         all[i]->place = MODEL_WAITS;
+        if (all[i]->has_state)
+            free_key(m, all[i]->state.key, all[i]);
         forget_job(all[i]);
     }
     m->n.kept_bytes -= freed;
@@ -1590,16 +1728,6 @@ choose_dead(struct model *m, struct model_job *const *jobs, size_t n, size_t lim
     return chosen;
 }
 
-static struct model_job *
-replay_holder(const struct model *m, const struct model_job *j)
-{
-    struct model_job *h = m->keys[j->state.key].holder;
-
-    if (!h || h == j || h->place == MODEL_DEAD)
-        return NULL;
-    return h->record || h->has_state ? h : NULL;
-}
-
 /* Why it cannot live again; NULL: it can. */
 static const char *
 replay_word(const struct model *m, const struct model_job *j,
@@ -1612,7 +1740,7 @@ replay_word(const struct model *m, const struct model_job *j,
         return "NOBODY";
     if (!j->has_state || j->state.key < 0)
         return NULL;
-    h = taken[j->state.key] ? taken[j->state.key] : replay_holder(m, j);
+    h = taken[j->state.key] ? taken[j->state.key] : key_holder(m, j->state.key, j);
     if (!h || h == j)
         return NULL;
     *detail = h->id;
@@ -1956,9 +2084,10 @@ dump_callers(const struct model *m, struct lines *l, struct wr_buf *out)
     flush_lines(l, "claims", out);
     for (int c = 0; c < MODEL_CHANNELS; c++) {
         if (m->channels[c].is_set)
-            add_line(l, "%s=%" PRId64 " %" PRId64 " %zu %s %s", model_channel(c),
+            add_line(l, "%s=%" PRId64 " %" PRId64 " %zu %s %s%s%s", model_channel(c),
                      m->channels[c].number, m->channels[c].at, m->channels[c].count,
-                     m->channels[c].notes, m->channels[c].first);
+                     m->channels[c].notes, m->channels[c].first,
+                     m->channels[c].detail[0] ? "\n" : "", m->channels[c].detail);
     }
     flush_lines(l, "producers", out);
 }

@@ -152,6 +152,21 @@ run(void)
 
 /* ---- what the parts of a call are ---- */
 
+/* In which states it holds its key, as the record says it. */
+static size_t
+make_states(struct model_item *it, char *out, size_t cap)
+{
+    int bits = one_in(2) ? below(8) : 0;
+
+    if (bits == 0)
+        return 0;
+    snprintf(it->options.states, sizeof(it->options.states), "%s%s%s",
+             bits & 1 ? "s" : "", bits & 2 ? "x" : "", bits & 4 ? "k" : "");
+    return (size_t)snprintf(out, cap, " unique_states=ready,delayed%s%s%s",
+                            bits & 1 ? "" : ",processing", bits & 2 ? ",dead" : "",
+                            bits & 4 ? ",done" : "");
+}
+
 static void
 make_item(struct model_item *it, int index)
 {
@@ -185,8 +200,11 @@ make_item(struct model_item *it, int index)
     if (it->options.key >= 0) {
         len += (size_t)snprintf(it->tail + len, sizeof(it->tail) - len, " unique=%s",
                                 model_key(it->options.key));
-        snprintf(it->unique, sizeof(it->unique), "%" PRId64 " %s", it->window,
-                 model_key(it->options.key));
+        len += make_states(it, it->tail + len, sizeof(it->tail) - len);
+        if (one_in(3))
+            snprintf(it->mode, sizeof(it->mode), one_in(2) ? "r" : "l");
+        snprintf(it->unique, sizeof(it->unique), "%" PRId64 " %s%s%s", it->window,
+                 model_key(it->options.key), it->mode[0] ? " " : "", it->mode);
     }
     snprintf(it->tail + len, sizeof(it->tail) - len, "\n%.*s", (int)it->payload_len,
              fills);
@@ -352,19 +370,31 @@ op_admit(void)
 static void
 op_replace(void)
 {
+    int channel = below(MODEL_CHANNELS + 1) - 1;
+    int64_t number = channel_number(channel);
     struct model_item it;
 
     make_item(&it, below(IDS));
     make_due(&it);
+    if (channel >= 0 && sent[channel].n == 1 &&
+        number == model.channels[channel].number && !one_in(3))
+        it = sent[channel].items[0];
     begin(&wr_script_list_replace);
     now_word();
+    word("%s", model_channel(channel));
+    word("%" PRId64, number);
     word("%s", it.job->id);
     word("%s", it.head);
     word("%s", it.tail);
     word("%s", it.unique);
     word("%s", it.due);
     remember_call();
-    model_replace(&model, &it, &expected);
+    model_replace(&model, channel, number, &it, &expected);
+    if (channel >= 0) {
+        sent[channel].items[0] = it;
+        sent[channel].n = 1;
+        sent[channel].schedule = it.due[0] != '\0';
+    }
     run();
 }
 
@@ -818,7 +848,7 @@ static const struct {
     int weight;
     void (*run)(void);
 } operations[] = {
-    {16, op_admit},   {3, op_replace}, {1, op_farewell},     {18, op_reserve},
+    {16, op_admit},   {6, op_replace}, {1, op_farewell},     {18, op_reserve},
     {6, op_exchange}, {14, op_answer}, {4, op_extend},       {3, op_progress},
     {8, op_promote},  {6, op_reclaim}, {3, op_reclaim_held}, {4, op_forget},
     {1, op_sweep},    {3, op_cancel},  {4, op_reschedule},   {8, op_dead},

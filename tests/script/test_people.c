@@ -532,6 +532,8 @@ a_purged_job_leaves_nothing(void **state)
 
 /* ---- replace ---- */
 
+static struct wr_replaced replaced;
+
 static enum weir_err
 replace(const char *id, const char *payload, const char *unique, const char *due)
 {
@@ -545,7 +547,8 @@ replace(const char *id, const char *payload, const char *unique, const char *due
                                      .payload = {payload, strlen(payload)},
                                      .unique = unique,
                                      .due = due});
-    return wr_store_replace(rig.store, rig.queue, &item, &rig.err);
+    return wr_store_replace(rig.store, rig.queue, &rig.channel, &item, &replaced,
+                            &rig.err);
 }
 
 static void
@@ -588,12 +591,53 @@ what_started_or_ended_is_not_replaced_T19(void **state)
     rig_put_job((struct rig_job){.id = "A", .options = " keep=1000"});
     rig_take("w", 1);
     assert_int_equal(replace("A", "new", NULL, NULL), WEIR_E_WRONG_STATE);
-    rig_ack("w", "A");
-    assert_int_equal(replace("A", "new", NULL, NULL), WEIR_E_WRONG_STATE);
     rig_kill_job("B");
     assert_int_equal(replace("B", "new", NULL, NULL), WEIR_E_WRONG_STATE);
+    assert_int_equal(replace("B", "x", NULL, NULL), WEIR_OK); /* it is that very job */
+    assert_true(replaced.existed);
     assert_int_equal(replace("C", "new", NULL, NULL), WEIR_E_NO_JOB);
     assert_string_equal(rig_where("C"), "");
+    rig_assert_sums();
+}
+
+static void
+a_kept_id_comes_again_clean_and_a_repeat_of_the_call_makes_no_third_U07(void **state)
+{
+    struct wr_channel before;
+
+    (void)state;
+    rig_put_job((struct rig_job){.id = "A", .options = " keep=9000"});
+    rig_take("w", 1);
+    rig_ack_result("w", "A", "old result");
+    before = rig.channel;
+    assert_int_equal(replace("A", "new", NULL, NULL), WEIR_OK);
+    assert_true(replaced.anew);
+    assert_string_equal(rig_where("A"), "JR");
+    assert_string_equal(redis_do(rig.redis, "EXISTS %s %s", rig_key(WR_QUEUE_KEY_results),
+                                 rig_key(WR_QUEUE_KEY_state)),
+                        "0");
+    rig_assert_sums();
+    assert_string_equal(rig_take("w", 1)->ids, "A");
+    rig_ack("w", "A");
+    rig.channel = before; /* the reply was lost, the job is over by now */
+    assert_int_equal(replace("A", "new", NULL, NULL), WEIR_OK);
+    assert_true(replaced.anew);
+    assert_string_equal(replaced.id, "A");
+    assert_int_equal(rig_stat("enqueued"), 2);
+    assert_int_equal(rig_take("w", 1)->n, 0);
+    rig_assert_sums();
+}
+
+static void
+a_ready_job_that_gets_a_later_time_waits_for_it(void **state)
+{
+    (void)state;
+    rig_put_many("A B");
+    assert_int_equal(replace("A", "new", NULL, "+100"), WEIR_OK);
+    assert_string_equal(rig_take("w", 9)->ids, "B");
+    rig_pass(100);
+    rig_promote(9);
+    assert_string_equal(rig_take("w", 9)->ids, "A");
     rig_assert_sums();
 }
 
@@ -885,6 +929,8 @@ main(void)
         RIG_TEST(a_job_that_waits_can_be_replaced_and_keeps_its_place_U07),
         RIG_TEST(a_delayed_job_gets_its_new_time),
         RIG_TEST(what_started_or_ended_is_not_replaced_T19),
+        RIG_TEST(a_kept_id_comes_again_clean_and_a_repeat_of_the_call_makes_no_third_U07),
+        RIG_TEST(a_ready_job_that_gets_a_later_time_waits_for_it),
         RIG_TEST(replace_gives_the_old_unique_key_back_and_takes_the_new_A14d),
         RIG_TEST(a_cancel_after_a_replace_frees_the_key_of_the_new_record_A14d),
         RIG_TEST(a_payload_over_the_limit_does_not_replace_D05),

@@ -1,0 +1,40 @@
+--- Who holds a unique key.
+--- @include record
+
+-- Does this job still hold its key? Not if it ended without letting it go, which can be
+-- when its record was deleted by hand: the record named the key.
+local function unique_holds(k, holder)
+  if redis.call('ZSCORE', k.processing, holder) then
+    return true
+  end
+  local record = redis.call('HGET', k.jobs, holder)
+  if not record then
+    return false
+  end
+  local letter = redis.call('ZSCORE', k.dead, holder) and 'x'
+    or redis.call('ZSCORE', k.kept, holder) and 'k'
+  return not letter or string.find(record_unique(record), '=%a*' .. letter) ~= nil
+end
+
+-- unique_spec(spec): "WINDOW KEY[ MODE]": ms, the encoded key, and what is done when it is
+-- held: '' refuse, 'r' give the holder this record if it waits, 'l' that, and take the key
+-- over if it runs.
+local function unique_spec(spec)
+  local window, key, mode = string.match(spec, '^(%d+) (%S+) ?(%a?)$')
+  return key or '-', tonumber(window or 0), mode
+end
+
+-- The holder of a unique key, or nil when the key may be taken.
+local function unique_holder(k, spec, id, now)
+  local key, window, mode = unique_spec(spec)
+  local holder = redis.call('HGET', k.unique, key)
+  if holder and holder ~= id and unique_holds(k, holder)
+     and not (mode == 'l' and redis.call('ZSCORE', k.processing, holder)) then
+    return holder
+  end
+  local over = redis.call('ZSCORE', k.windows, key)
+  if over and tonumber(over) > now then
+    return '-'
+  end
+  return nil, key, window
+end
