@@ -61,6 +61,7 @@ print_stored(struct bulk *b, size_t i)
         cli_json_text(json, "id", a->id.str);
         cli_json_int(json, "line", (int64_t)b->lines[i]);
         cli_json_bool(json, "existed", a->existed);
+        cli_json_bool(json, "replaced", a->replaced);
         cli_json_print(json, cli->out);
         cli_json_free(json);
     } else if (!cli_out_is_table(cli)) {

@@ -95,6 +95,7 @@ print_queued(struct cli *cli, const struct weir_job *job, const struct weir_enqu
         cli_json_text(json, "queue", job->queue);
         cli_json_text(json, "type", job->type);
         cli_json_bool(json, "existed", a->existed);
+        cli_json_bool(json, "replaced", a->replaced);
         cli_json_print(json, cli->out);
         cli_json_free(json);
         return;
@@ -104,7 +105,10 @@ print_queued(struct cli *cli, const struct weir_job *job, const struct weir_enqu
         fputc('\n', cli->out);
         return;
     }
-    fputs(a->existed ? "Already there: " : "Queued ", cli->out);
+    fputs(a->existed    ? "Already there: "
+          : a->replaced ? "Replaced "
+                        : "Queued ",
+          cli->out);
     cli_print_id(cli, a->id.str);
     fputs("  ", cli->out);
     cli_print_text(cli, job->type);

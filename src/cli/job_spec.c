@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "cli/args.h"
 #include "model/retry.h"
+#include "model/unique.h"
 #include "json/json.h"
 
 #define KEEP_DEFAULT_MS 86400000
@@ -22,7 +23,18 @@ given(int64_t value)
     return value == CLI_UNSET ? 0 : value == 0 ? WEIR_NONE : value;
 }
 
-/* A time to live has a unit, so that "user:42" is a key. */
+/* "0", "-1", "-5s", "0.0ms": meant as a window, and none. */
+static bool
+is_no_window(const char *text)
+{
+    int64_t ms;
+
+    if (text[0] == '-' && text[1] >= '0' && text[1] <= '9')
+        return true;
+    return text[0] >= '0' && text[0] <= '9' && wr_text_duration(text, &ms) && ms == 0;
+}
+
+/* A window has a unit, so that "user:42" is a key; "user:0:" is the key "user:0". */
 static enum weir_err
 read_unique(const char *text, struct cli_job *out, struct weir_error *err)
 {
@@ -30,8 +42,15 @@ read_unique(const char *text, struct cli_job *out, struct weir_error *err)
     int64_t ms;
 
     out->unique = cli_strdup(text);
-    if (colon && colon[1] != '\0' && strpbrk(colon + 1, "smhdw") &&
-        wr_text_duration(colon + 1, &ms)) {
+    if (colon && is_no_window(colon + 1))
+        return wr_fail(
+            err, WEIR_E_ARG, 0,
+            "unique: \"%.60s\" ends in a window of nothing; a window is like :5m, "
+            "a key that ends so gets one more colon",
+            text);
+    if (colon && colon[1] == '\0')
+        out->unique[colon - text] = '\0';
+    else if (colon && strpbrk(colon + 1, "smhdw") && wr_text_duration(colon + 1, &ms)) {
         out->unique[colon - text] = '\0';
         out->job.unique_window_ms = ms;
     }
@@ -99,6 +118,16 @@ check_names(const struct cli_job_spec *s, struct weir_error *err)
             s->backoff);
     if (s->in != CLI_UNSET && s->at != CLI_UNSET)
         return wr_fail(err, WEIR_E_ARG, 0, "in and at: give one of them");
+    if (!wr_unique_states_write(s->unique_states, NULL))
+        return wr_fail(err, WEIR_E_ARG, 0,
+                       "unique-states: \"%.60s\" is not ready,delayed and any of "
+                       "processing,dead,done",
+                       s->unique_states);
+    if (s->debounce == 0)
+        return wr_fail(err, WEIR_E_ARG, 0, "debounce: more than 0");
+    if (!s->unique && (s->debounce != CLI_UNSET || s->keep_last || s->unique_states))
+        return wr_fail(err, WEIR_E_ARG, 0,
+                       "debounce, keep-last and unique-states need --unique KEY");
     return WEIR_OK;
 }
 
@@ -121,6 +150,11 @@ cli_job_make(const struct cli_job_spec *s, int64_t max_retry, struct cli_job *ou
         .kill_after_ms = given(s->kill_after),
         .keep_result_ms = s->keep_result == CLI_UNSET ? KEEP_DEFAULT_MS : s->keep_result,
         .replace = s->replace,
+        .unique_states = s->unique_states,
+        .unique_conflict = s->keep_last              ? WEIR_UNIQUE_KEEP_LAST
+                           : s->replace && s->unique ? WEIR_UNIQUE_REPLACE
+                                                     : WEIR_UNIQUE_REJECT,
+        .debounce_ms = s->debounce == CLI_UNSET ? 0 : s->debounce,
     };
     if (rc == WEIR_OK && s->unique)
         rc = read_unique(s->unique, out, err);
@@ -235,7 +269,7 @@ take_option(struct reading *r, const char *key, const struct wr_json_value *v,
     if (o->type == CLI_FLAG) {
         if (v->kind != WR_JSON_BOOL)
             return wr_fail(err, WEIR_E_DATA, 0, "%s: neither true nor false", key);
-        r->spec.replace = v->yes;
+        memcpy((char *)&r->spec + o->field, &v->yes, sizeof(bool));
         return WEIR_OK;
     }
     if (v->kind == WR_JSON_NULL)

@@ -9,10 +9,10 @@
 
 /* As given; numbers CLI_UNSET and texts NULL where not. */
 struct cli_job_spec {
-    const char *queue, *id, *backoff, *unique, *expires;
-    int64_t in, at, retry, max_deliveries, timeout, kill_after, keep_result;
+    const char *queue, *id, *backoff, *unique, *unique_states, *expires;
+    int64_t in, at, retry, max_deliveries, timeout, kill_after, keep_result, debounce;
     struct cli_list meta; /* "NAME=VALUE" */
-    bool replace;
+    bool replace, keep_last;
 };
 
 /* The rows of these flags in an option table; `base` is where a struct cli_job_spec lies
@@ -31,7 +31,10 @@ struct cli_job_spec {
     {"kill-after", 0, CLI_DURATION, CLI_JOB_FIELD(base, kill_after), "D", "from SIGTERM to SIGKILL; default 10s"}, \
     {"expires", 0, CLI_TEXT, CLI_JOB_FIELD(base, expires), "T", "do not start it later than this: a duration or a time"}, \
     {"unique", 0, CLI_TEXT, CLI_JOB_FIELD(base, unique), "KEY[:TTL]", "refuse it while another job holds KEY, and for TTL (with a unit: 5m)"}, \
-    {"replace", 0, CLI_FLAG, CLI_JOB_FIELD(base, replace), NULL, "a waiting job of this id gets this record"}, \
+    {"unique-states", 0, CLI_TEXT, CLI_JOB_FIELD(base, unique_states), "LIST", "in which states it holds KEY; default ready,delayed,processing; more: dead, done"}, \
+    {"debounce", 0, CLI_DURATION, CLI_JOB_FIELD(base, debounce), "D", "with --unique: start so long after the last one with KEY, with its payload"}, \
+    {"keep-last", 0, CLI_FLAG, CLI_JOB_FIELD(base, keep_last), NULL, "with --unique: one that waits gets this record; after one that runs one more runs"}, \
+    {"replace", 0, CLI_FLAG, CLI_JOB_FIELD(base, replace), NULL, "a waiting job of this id (or KEY) gets this record, a finished one runs again"}, \
     {"meta", 0, CLI_LIST, CLI_JOB_FIELD(base, meta), "K=V", "a text beside the payload; may be repeated"}, \
     {"keep-result", 0, CLI_DURATION, CLI_JOB_FIELD(base, keep_result), "D", "how long it can be looked at when done; default 24h"}
 /* clang-format on */
