@@ -156,6 +156,12 @@ struct weir_exec_options {
     size_t exits_n;
     int64_t snooze_ms;   /* default 30000 */
     int64_t max_snoozes; /* default 100; what comes after counts as a failed attempt */
+
+    /* The command stays and gets job after job as lines of JSON, one at a time, as
+     * docs/coproc-protocol.md says; of the above these have a meaning then: argv, shell,
+     * the environment, cwd (default the worker's), timeout_ms, kill_after_ms,
+     * stop_signal, keep_stragglers and the limits. At most one process a slot runs. */
+    bool coproc;
 };
 #define WEIR_EXEC_OPTIONS_INIT .struct_size = sizeof(struct weir_exec_options)
 

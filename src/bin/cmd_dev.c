@@ -24,6 +24,8 @@ struct dev_opts {
 static const struct cli_opt dev_options[] = {
     {"exec", 0, CLI_LIST, offsetof(struct dev_opts, work.exec), "TYPE=CMD",
      "run CMD by /bin/sh for jobs of this type"},
+    {"coproc", 0, CLI_LIST, offsetof(struct dev_opts, work.coprocs), "TYPE=CMD",
+     "keep CMD running and give it jobs of this type as lines of JSON"},
     {"plugin", 0, CLI_LIST, offsetof(struct dev_opts, work.plugins), "FILE.so",
      "run the handlers of this shared object"},
     {"concurrency", 'c', CLI_COUNT, offsetof(struct dev_opts, work.concurrency), "N",

@@ -17,6 +17,8 @@ static const struct cli_opt work_options[] = {
      "serve this queue (default: every registered one)"},
     {"exec", 0, CLI_LIST, offsetof(struct work_opts, exec), "TYPE=CMD",
      "run CMD by /bin/sh for jobs of this type"},
+    {"coproc", 0, CLI_LIST, offsetof(struct work_opts, coprocs), "TYPE=CMD",
+     "keep CMD running and give it jobs of this type as lines of JSON"},
     {"plugin", 0, CLI_LIST, offsetof(struct work_opts, plugins), "FILE.so",
      "run the handlers of this shared object"},
     {"clean-env", 0, CLI_FLAG, offsetof(struct work_opts, clean_env), NULL,

@@ -8,11 +8,17 @@
 #include "bin/handlers.h"
 #include "cli/config.h"
 
+enum kind {
+    KIND_ARGV,
+    KIND_SHELL, /* --exec: a shell's line */
+    KIND_COPROC /* --coproc: the same, but it stays */
+};
+
 /* With the section of the file for this type, if it has one: the flag says only which
  * command. */
 static enum weir_err
 add(struct cli *cli, const struct work_opts *o, struct weir_worker *worker,
-    const char *type, const char *const *argv, bool shell, struct weir_error *err)
+    const char *type, const char *const *argv, enum kind kind, struct weir_error *err)
 {
     const struct cli_handler *h = cli_handlers_find(cli_handlers(cli->settings), type);
     struct weir_exec_options options = {WEIR_EXEC_OPTIONS_INIT};
@@ -23,7 +29,8 @@ add(struct cli *cli, const struct work_opts *o, struct weir_worker *worker,
     if (h)
         options = h->options;
     options.argv = argv;
-    options.shell = shell;
+    options.shell = kind != KIND_ARGV;
+    options.coproc = kind == KIND_COPROC;
     options.clean_env = options.clean_env || o->clean_env;
     for (size_t i = 0; i < o->pass_env.n; i++)
         pass[i] = o->pass_env.items[i];
@@ -39,34 +46,41 @@ add(struct cli *cli, const struct work_opts *o, struct weir_worker *worker,
 /* "TYPE=CMD": CMD is a shell's line. */
 static enum weir_err
 add_flag(struct cli *cli, const struct work_opts *o, struct weir_worker *worker,
-         const char *text, struct weir_error *err)
+         const char *text, enum kind kind, struct weir_error *err)
 {
+    const char *flag = kind == KIND_COPROC ? "--coproc" : "--exec";
     const char *equals = strchr(text, '=');
     const char *argv[] = {equals ? equals + 1 : "", NULL};
     char type[130];
 
     if (!equals || equals == text || equals - text > 128 || equals[1] == '\0')
-        return wr_fail(err, WEIR_E_ARG, 0, "--exec %.80s: not TYPE=CMD", text);
+        return wr_fail(err, WEIR_E_ARG, 0, "%s %.80s: not TYPE=CMD", flag, text);
     memcpy(type, text, (size_t)(equals - text));
     type[equals - text] = '\0';
     if (strcmp(type, CLI_COMMAND_JOB_TYPE) == 0)
         return wr_fail(err, WEIR_E_ARG, 0,
-                       "--exec %s: jobs of this type bring their own command: see "
+                       "%s %s: jobs of this type bring their own command: see "
                        "--allow-command-jobs",
-                       type);
-    return add(cli, o, worker, type, argv, true, err);
+                       flag, type);
+    return add(cli, o, worker, type, argv, kind, err);
+}
+
+static bool
+names(const struct cli_list *list, const char *type)
+{
+    size_t len = strlen(type);
+
+    for (size_t i = 0; i < list->n; i++) {
+        if (strncmp(list->items[i], type, len) == 0 && list->items[i][len] == '=')
+            return true;
+    }
+    return false;
 }
 
 static bool
 has_flag(const struct work_opts *o, const char *type)
 {
-    size_t len = strlen(type);
-
-    for (size_t i = 0; i < o->exec.n; i++) {
-        if (strncmp(o->exec.items[i], type, len) == 0 && o->exec.items[i][len] == '=')
-            return true;
-    }
-    return false;
+    return names(&o->exec, type) || names(&o->coprocs, type);
 }
 
 static enum weir_err
@@ -93,11 +107,13 @@ bin_add_handlers(struct cli *cli, const struct work_opts *o, struct weir_worker 
     enum weir_err rc = WEIR_OK;
 
     for (size_t i = 0; i < o->exec.n && rc == WEIR_OK; i++)
-        rc = add_flag(cli, o, worker, o->exec.items[i], err);
+        rc = add_flag(cli, o, worker, o->exec.items[i], KIND_SHELL, err);
+    for (size_t i = 0; i < o->coprocs.n && rc == WEIR_OK; i++)
+        rc = add_flag(cli, o, worker, o->coprocs.items[i], KIND_COPROC, err);
     for (size_t i = 0; i < o->plugins.n && rc == WEIR_OK; i++)
         rc = weir_worker_plugin(worker, o->plugins.items[i], err);
     if (rc == WEIR_OK && command)
-        rc = add(cli, o, worker, "*", (const char *const *)cli->command, false, err);
+        rc = add(cli, o, worker, "*", (const char *const *)cli->command, KIND_ARGV, err);
     for (size_t i = 0; i < file->n && rc == WEIR_OK && !command; i++) {
         if (file->list[i]->options.argv && !has_flag(o, file->list[i]->type))
             rc = add_section(worker, file->list[i], err);
@@ -114,5 +130,6 @@ bin_has_handlers(const struct cli *cli, const struct work_opts *o)
         if (file->list[i]->options.argv)
             return true;
     }
-    return o->exec.n > 0 || o->plugins.n > 0 || (cli->command && cli->command[0]);
+    return o->exec.n > 0 || o->coprocs.n > 0 || o->plugins.n > 0 ||
+           (cli->command && cli->command[0]);
 }

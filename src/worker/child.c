@@ -43,6 +43,15 @@ start_up(const struct weir_worker *w, void **context, struct weir_error *err)
     return rc;
 }
 
+static void
+end_handlers(struct wr_handler *first)
+{
+    for (struct wr_handler *h = first; h; h = h->next) {
+        if (h->ops->end)
+            h->ops->end(h);
+    }
+}
+
 /* In the order opposite to that of their start. */
 static void
 shut_down_plugins(struct wr_plugin *first)
@@ -84,7 +93,7 @@ wr_child_main(const struct weir_worker *w, struct wr_slots *page, int lifeline_f
     setpgid(0, 0);
     signals = open_signals();
     page->tick_ms = page->contact_ms = wr_clock_ms();
-    if (w->has_exec && wr_spawner_start(page, w->concurrency, &spawner, &err) != WEIR_OK)
+    if (w->has_exec && wr_spawner_start(page, wr_seats(w), &spawner, &err) != WEIR_OK)
         say_and_leave(page, &err);
     wr_spawner_set_current(spawner);
     if (start_up(w, &context, &err) != WEIR_OK)
@@ -107,6 +116,7 @@ wr_child_main(const struct weir_worker *w, struct wr_slots *page, int lifeline_f
     wr_lease_stop(lease);
     if (how == WR_CHILD_DONE) {
         wr_runner_stop(&runner);
+        end_handlers(w->handlers);
         shut_down_plugins(w->plugins);
         if (w->shutdown)
             w->shutdown(context);

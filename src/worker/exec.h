@@ -53,8 +53,9 @@ struct wr_exec_run {
     bool keep_stragglers;
     enum wr_exec_out out;
     size_t result_max;
-    bool control; /* 3 is the control pipe, and there is a control socket */
-    bool live;    /* on_output is called */
+    bool control;   /* 3 is the control pipe, and there is a control socket */
+    bool live;      /* on_output is called */
+    bool hand_over; /* its pipes go to who asked, see wr_spawner_open() */
 };
 
 /* Why the spawner stopped it. */

@@ -76,6 +76,8 @@ struct wr_handler_ops {
                        */
     enum weir_outcome (*run)(struct wr_handler *handler, struct weir_delivery *d);
     void (*stop)(struct wr_handler *handler, struct weir_delivery *d, enum wr_stop why);
+    /* In a child that ends in order, when no run is under way any more; may be NULL. */
+    void (*end)(struct wr_handler *handler);
     void (*free)(struct wr_handler *handler);
 };
 
@@ -136,5 +138,10 @@ struct wr_handler *wr_handler_plugin_new(const char *type, struct wr_plugin *plu
 enum weir_err wr_plugin_load(struct wr_plugin *plugin, struct wr_handler *handlers,
                              struct weir_error *err) WEIR_MUST_CHECK;
 void wr_plugin_unload(struct wr_plugin *plugin); /* its shutdown hook */
+
+/* handler_coproc.c: adopts config, also when it fails; n processes at most, with the
+ * spawner's seats from first_seat on. */
+struct wr_handler *wr_handler_coproc_new(const char *type, struct wr_exec_config *config,
+                                         size_t first_seat, size_t n);
 
 #endif

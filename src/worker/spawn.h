@@ -51,6 +51,7 @@ enum wr_spawn_frame_kind {
     WR_FRAME_PROGRESS, /* text */
     WR_FRAME_EXTEND,   /* an int64_t */
     WR_FRAME_OUTPUT,   /* bytes of fd */
+    WR_FRAME_HANDED,   /* beside it our ends of its pipes 0, 1 and 2; nothing follows */
     WR_FRAME_END,      /* a struct wr_exec_end, result_len bytes, the log */
 };
 

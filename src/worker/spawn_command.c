@@ -250,7 +250,7 @@ open_pipes(struct wr_spawn_job *j, int theirs[WR_SPAWN_PIPES])
     for (int i = 0; i < pipes_n(j); i++) {
         int fds[2];
 
-        if (i == 0 && j->request.payload_len == 0) {
+        if (i == 0 && j->request.payload_len == 0 && !j->request.run.hand_over) {
             theirs[0] = j->spawn->null_fd;
             continue;
         }
@@ -258,7 +258,7 @@ open_pipes(struct wr_spawn_job *j, int theirs[WR_SPAWN_PIPES])
             return errno;
         j->pipes[i].fd = fds[i == 0 ? 1 : 0];
         theirs[i] = fds[i == 0 ? 0 : 1];
-        if (!wr_spawn_watch_pipe(j, i))
+        if (!j->request.run.hand_over && !wr_spawn_watch_pipe(j, i))
             return ENOMEM;
     }
     return 0;

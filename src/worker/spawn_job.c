@@ -359,6 +359,39 @@ reset(struct wr_spawn_job *j)
     j->term_at_ms = r->timeout_ms > 0 ? j->started_ms + r->timeout_ms : 0;
 }
 
+/* They are the child's from here on. It waits for this and has asked for nothing before,
+ * so there is room in the socket. */
+static bool
+hand_pipes_over(struct wr_spawn_job *j)
+{
+    struct wr_spawn_frame f = {.kind = WR_FRAME_HANDED};
+    struct iovec bytes = {&f, sizeof(f)};
+    union {
+        struct cmsghdr align;
+        char room[CMSG_SPACE(3 * sizeof(int))];
+    } control = {0};
+    struct msghdr m = {.msg_iov = &bytes,
+                       .msg_iovlen = 1,
+                       .msg_control = control.room,
+                       .msg_controllen = sizeof(control.room)};
+    struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+    int fds[3];
+    ssize_t n;
+
+    for (int i = 0; i < 3; i++)
+        fds[i] = j->pipes[i].fd;
+    c->cmsg_level = SOL_SOCKET;
+    c->cmsg_type = SCM_RIGHTS;
+    c->cmsg_len = CMSG_LEN(sizeof(fds));
+    memcpy(CMSG_DATA(c), fds, sizeof(fds));
+    do
+        n = sendmsg(j->sock, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
+    while (n < 0 && errno == EINTR);
+    for (int i = 0; i < 3; i++)
+        wr_spawn_close_pipe(j, i);
+    return n == (ssize_t)sizeof(f);
+}
+
 void
 wr_spawn_job_start(struct wr_spawn_job *j)
 {
@@ -372,5 +405,7 @@ wr_spawn_job_start(struct wr_spawn_job *j)
     }
     j->end.pid = j->pid;
     j->phase = WR_SPAWN_RUNNING;
+    if (j->request.run.hand_over && !hand_pipes_over(j))
+        wr_loop_stop(j->spawn->loop); /* nobody is there any more */
     wr_spawn_job_set_timer(j);
 }

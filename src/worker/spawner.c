@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -473,5 +474,134 @@ wr_spawner_run(struct wr_spawner *s, size_t slot, const struct wr_exec_run *run,
         return wr_fail(err, WEIR_E_BUG, 0, "the spawner is gone");
     if (result->failed || log->failed)
         return wr_fail(err, WEIR_E_NO_MEMORY, 0, "the output of a command");
+    return WEIR_OK;
+}
+
+/* ---- a command that stays ---- */
+
+/* Our ends of the pipes, from beside a frame. False without all three: no more
+ * descriptors may be open here. */
+static bool
+take_descriptors(struct msghdr *m, int fds[3])
+{
+    bool got = false;
+
+    for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
+        if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+            continue;
+        got = c->cmsg_len == CMSG_LEN(3 * sizeof(int));
+        for (size_t i = 0; !got && CMSG_LEN((i + 1) * sizeof(int)) <= c->cmsg_len; i++) {
+            int fd;
+
+            memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(fd));
+            close(fd);
+        }
+        if (got)
+            memcpy(fds, CMSG_DATA(c), 3 * sizeof(int));
+    }
+    return got;
+}
+
+/* The first frame of what was asked to stay. */
+static bool
+recv_handed(int sock, struct wr_spawn_frame *f, int fds[3], bool *got)
+{
+    struct iovec bytes = {f, sizeof(*f)};
+    union {
+        struct cmsghdr align;
+        char room[CMSG_SPACE(3 * sizeof(int))];
+    } control;
+    struct msghdr m = {.msg_iov = &bytes,
+                       .msg_iovlen = 1,
+                       .msg_control = control.room,
+                       .msg_controllen = sizeof(control.room)};
+    ssize_t n;
+
+    do
+        n = recvmsg(sock, &m, MSG_CMSG_CLOEXEC);
+    while (n < 0 && errno == EINTR);
+    *got = n > 0 && take_descriptors(&m, fds);
+    return n > 0 && recv_all(sock, (char *)f + n, sizeof(*f) - (size_t)n);
+}
+
+static bool
+read_end(int sock, const struct wr_spawn_frame *f, struct wr_exec_end *end)
+{
+    struct wr_buf rest = {0};
+    bool ok = f->kind == WR_FRAME_END && recv_all(sock, end, sizeof(*end)) &&
+              recv_into(sock, &rest, f->len - sizeof(*end));
+
+    wr_buf_fini(&rest);
+    return ok;
+}
+
+static enum weir_err
+gone(struct seat *seat, struct weir_error *err)
+{
+    disarm(seat);
+    return wr_fail(err, WEIR_E_BUG, 0, "the spawner is gone");
+}
+
+enum weir_err
+wr_spawner_open(struct wr_spawner *s, size_t slot, const struct wr_exec_run *run,
+                int fds[3], struct wr_exec_end *start, struct weir_error *err)
+{
+    struct seat *seat = &s->seats[slot];
+    struct wr_span none = {NULL, 0};
+    struct wr_exec_run stays = *run;
+    struct wr_buf head = {0};
+    struct wr_spawn_frame f;
+    bool ok, got = false;
+
+    *start = (struct wr_exec_end){0};
+    stays.hand_over = true;
+    stays.payload = none;
+    stays.timeout_ms = stays.idle_ms = 0;
+    stays.control = stays.live = false;
+    write_request(&head, &stays, &none);
+    if (head.failed) {
+        wr_buf_fini(&head);
+        disarm(seat);
+        return wr_fail(err, WEIR_E_NO_MEMORY, 0, "the words of a command");
+    }
+    arm(seat, false);
+    ok = send_request(seat, &head, none) && recv_handed(seat->fd, &f, fds, &got);
+    wr_buf_fini(&head);
+    if (!ok)
+        return gone(seat, err);
+    if (f.kind == WR_FRAME_HANDED && got) {
+        for (int i = 0; i < 3; i++)
+            (void)fcntl(fds[i], F_SETFL, O_NONBLOCK);
+        return WEIR_OK;
+    }
+    if (f.kind == WR_FRAME_HANDED) { /* no room for its descriptors */
+        wr_spawner_kill(s, slot, 0);
+        if (wr_spawner_close(s, slot, start, err) != WEIR_OK)
+            return WEIR_E_BUG;
+        start->start_errno = EMFILE;
+        return WEIR_OK;
+    }
+    if (!read_end(seat->fd, &f, start))
+        return gone(seat, err);
+    disarm(seat);
+    return WEIR_OK;
+}
+
+int
+wr_spawner_seat_fd(const struct wr_spawner *s, size_t seat)
+{
+    return s->seats[seat].fd;
+}
+
+enum weir_err
+wr_spawner_close(struct wr_spawner *s, size_t slot, struct wr_exec_end *end,
+                 struct weir_error *err)
+{
+    struct seat *seat = &s->seats[slot];
+    struct wr_spawn_frame f;
+
+    if (!recv_all(seat->fd, &f, sizeof(f)) || !read_end(seat->fd, &f, end))
+        return gone(seat, err);
+    disarm(seat);
     return WEIR_OK;
 }

@@ -205,7 +205,13 @@ weir_worker_exec_with(struct weir_worker *w, const char *type,
     if (rc != WEIR_OK)
         return rc;
     w->has_exec = true;
-    return add_handler(w, wr_handler_exec_new(type, config), err);
+    if (!config->o.coproc)
+        return add_handler(w, wr_handler_exec_new(type, config), err);
+    w->coprocs_n++;
+    return add_handler(w,
+                       wr_handler_coproc_new(type, config, w->concurrency * w->coprocs_n,
+                                             w->concurrency),
+                       err);
 }
 
 enum weir_err

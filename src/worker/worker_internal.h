@@ -56,6 +56,7 @@ struct weir_worker {
     weir_startup_fn startup;
     weir_shutdown_fn shutdown;
     bool has_exec;
+    size_t coprocs_n;     /* handlers of that kind */
     _Atomic int stop_pid; /* the supervisor while it runs; 0: not */
     _Atomic bool stop_asked;
     char id[100]; /* while it runs: its own; a child's is this, a slash and a number */
@@ -63,11 +64,22 @@ struct weir_worker {
     _Atomic int64_t *jobs_left; /* there; NULL: no limit */
 };
 
-/* Entries of a child's page: its slots and what it may claim ahead. */
+/* Seats of a child's spawner: one a slot for commands, and for each kind of co-process.
+ */
+static inline size_t
+wr_seats(const struct weir_worker *w)
+{
+    return w->concurrency * (1 + w->coprocs_n);
+}
+
+/* Entries of a child's page: its slots and what it may claim ahead, or its seats, whose
+ * process groups stand there too. */
 static inline size_t
 wr_page_size(const struct weir_worker *w)
 {
-    return w->concurrency + WR_AHEAD_MAX;
+    size_t jobs = w->concurrency + WR_AHEAD_MAX;
+
+    return jobs > wr_seats(w) ? jobs : wr_seats(w);
 }
 
 /* A server and a store of their own for one thread. */
