@@ -78,6 +78,7 @@ print_json(struct cli *cli, const struct cli_worker *w)
         cli_json_text(json, "order_by", w->order_by);
         cli_json_int(json, "order_at", w->order_at);
     }
+    cli_json_text(json, "broken", w->broken);
     cli_json_adopt(json, "running", running_json(w));
     cli_json_print(json, cli->out);
     cli_json_free(json);
@@ -230,6 +231,8 @@ show(struct cli *cli, const struct cli_worker *w, int64_t now)
         snprintf(text, sizeof(text), "%s, by %s, %s", w->order, w->order_by, when);
         show_line(cli, "order", text);
     }
+    if (w->broken[0] != '\0')
+        show_line(cli, "broken", w->broken);
     show_running(cli, w);
 }
 

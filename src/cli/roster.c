@@ -39,6 +39,7 @@ take_field(struct cli_worker *w, const struct wr_reply *name,
                  {"state", w->mode, sizeof(w->mode)},
                  {"version", w->version, sizeof(w->version)},
                  {"boot", w->boot, sizeof(w->boot)},
+                 {"broken", w->broken, sizeof(w->broken)},
                  {"order", w->order, sizeof(w->order)},
                  {"order_by", w->order_by, sizeof(w->order_by)}};
     const struct {

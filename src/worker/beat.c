@@ -41,7 +41,7 @@ struct facts {
     char texts[FIELDS_MAX / 2][32];
     size_t texts_n;
     char host[64];
-    struct wr_buf queues, running;
+    struct wr_buf queues, running, broken;
 };
 
 static void
@@ -102,6 +102,8 @@ look_at_child(const struct wr_beats *b, const struct wr_slots *page, struct cens
     int64_t silent = wr_clock_ms() - atomic_load(&page->contact_ms);
 
     c->children++;
+    if (page->broken[0] != '\0' && !f->broken.len) /* what one cannot start none can */
+        wr_buf_addf(&f->broken, "%.*s", (int)sizeof(page->broken) - 1, page->broken);
     c->rss += rss_of((pid_t)atomic_load(&page->pid));
     c->contact_ms = silent > c->contact_ms ? silent : c->contact_ms;
     for (size_t i = 0; i < wr_page_size(b->w); i++) {
@@ -157,6 +159,7 @@ collect(const struct wr_beats *b, struct facts *f)
     add_number(f, "contact_ms", c.contact_ms);
     add_number(f, "started_at", b->w->shared->started_ms);
     add_text(f, "queues", f->queues.len ? wr_buf_span(&f->queues).ptr : "*");
+    add_text(f, "broken", f->broken.len ? wr_buf_span(&f->broken).ptr : "");
     add_text(f, "running", f->running.len ? wr_buf_span(&f->running).ptr : "");
 }
 
@@ -174,6 +177,7 @@ send_beat(struct wr_beats *b, enum wr_order *order, struct weir_error *err)
     rc = wr_store_beat(b->store, &beat, order, err);
     wr_buf_fini(&f.queues);
     wr_buf_fini(&f.running);
+    wr_buf_fini(&f.broken);
     return rc;
 }
 

@@ -2,6 +2,7 @@
  * Which types a worker child tells reserve that it runs: those of its handlers, less
  * those whose handler is broken for a while (its command cannot be started).
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -66,10 +67,28 @@ list_types(struct wr_io *io)
         wr_buf_clear(&io->types);
 }
 
+/* For the beat. */
+static void
+tell_broken(const struct wr_io *io)
+{
+    struct wr_slots *page = io->o->page;
+    struct wr_buf out = {0};
+
+    for (const struct wr_handler *h = io->w->handlers; h; h = h->next) {
+        if (h->left_out)
+            wr_buf_addf(&out, "%s%s", out.len ? "," : "", h->type);
+    }
+    snprintf(page->broken, sizeof(page->broken), "%s",
+             (const char *)wr_buf_span(&out).ptr);
+    wr_buf_fini(&out);
+}
+
 void
 wr_io_look_at_types(struct wr_io *io, int64_t now)
 {
-    if (note_broken(io->w, now) || !io->types_listed)
+    if (note_broken(io->w, now) || !io->types_listed) {
         list_types(io);
+        tell_broken(io);
+    }
     io->types_listed = true;
 }

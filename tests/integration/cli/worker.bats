@@ -48,6 +48,16 @@ state_is() {
     touch "$BATS_TEST_TMPDIR/go"
 }
 
+@test "a handler that cannot be started three times in a row is shown as broken (R10)" {
+    start_work -q w -c 1 --exec "gone=exec /no/such/program" --exec "well=true"
+    for i in 1 2 3; do "$WEIR" enqueue gone -q w --id "gone$i" --retry 5; done
+    until_true sh -c '"$0" worker ls -o id | xargs "$0" worker show --json | jq -e ".broken == \"gone\"" >/dev/null' "$WEIR"
+    exits 0 "$WEIR" worker show "$("$WEIR" worker ls -o id)"
+    says $'broken\tgone'
+    "$WEIR" enqueue well -q w --id well
+    until_true state_is well done
+}
+
 @test "a quiet worker claims nothing, lets run, and claims again after resume" {
     start_work -q w -c 2 -- sh -c "until [ -e $BATS_TEST_TMPDIR/go ]; do sleep 0.05; done"
     "$WEIR" enqueue t -q w --id runs
