@@ -74,6 +74,12 @@ advice(enum weir_err code)
     case WEIR_E_NO_QUEUE:
         return "`weir queue ls` shows the queues. A queue is made by its first job or by "
                "`weir queue create`.";
+    case WEIR_E_NO_CRON:
+        return "`weir cron ls` shows the entries of every queue. An entry is named by "
+               "its "
+               "queue (`-q`) and its name.";
+    case WEIR_E_CHANGED:
+        return "Look at it again (`weir cron show`), then repeat what you wanted.";
     case WEIR_E_EXISTS:
         return "Take another id, or `--replace` while the job waits.";
     case WEIR_E_UNIQUE:

@@ -59,6 +59,8 @@ enum weir_err_kind {
     X(E_IO,           BROKEN,  74, "input or output failed") \
     X(E_CORRUPT,      BROKEN,  70, "stored data does not make sense") \
     X(E_NO_WORKER,    STATE,    1, "no such worker") \
+    X(E_NO_CRON,      STATE,    1, "no such cron entry") \
+    X(E_CHANGED,      STATE,   75, "somebody else changed it meanwhile") \
     X(E_BUG,          BROKEN,  70, "a bug in weir")
 /* clang-format on */
 

@@ -3,6 +3,7 @@
 #define WEIR_WEIR_H
 
 #include <weir/client.h>
+#include <weir/cron.h>
 #include <weir/error.h>
 
 #endif

@@ -41,4 +41,9 @@ enum weir_err
 wr_client_find(struct weir_client *client, const char *queue, const char *id,
                struct wr_queue **out, struct weir_error *err) WEIR_MUST_CHECK;
 
+/* The record of a job in its two parts, as wr_record_write() makes them. E_ARG. */
+enum weir_err
+wr_client_template(const struct weir_job *job, struct wr_buf *head, struct wr_buf *tail,
+                   struct weir_error *err) WEIR_MUST_CHECK;
+
 #endif

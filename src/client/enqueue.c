@@ -240,6 +240,22 @@ prepare(const struct weir_job *given, struct prepared *p, struct weir_error *err
     return WEIR_OK;
 }
 
+enum weir_err
+wr_client_template(const struct weir_job *job, struct wr_buf *head, struct wr_buf *tail,
+                   struct weir_error *err)
+{
+    struct prepared p = {0};
+    enum weir_err rc = prepare(job, &p, err);
+
+    if (rc == WEIR_OK) {
+        *head = p.head; /* theirs now */
+        *tail = p.tail;
+        p.head = p.tail = (struct wr_buf){0};
+    }
+    prepared_fini(&p);
+    return rc;
+}
+
 /* ---- call slots ---- */
 
 static struct wr_call_slot *

@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "redis/backoff.h"
 #include "redis/conn.h"
+#include "sched/cron_fire.h"
 #include "sched/quiet.h"
 
 #define LEASE_DEFAULT_MS 15000
@@ -38,13 +39,14 @@
 enum step {
     LEAD,
     PROMOTE,
+    CRON,
     RECLAIM,
     FORGET,
     TRIM,
     SWEEP,
     STEPS
 };
-static const char *const step_names[] = {"lead",   "promote", "reclaim",
+static const char *const step_names[] = {"lead",   "promote", "cron", "reclaim",
                                          "forget", "trim",    "sweep"};
 
 /* What is known of one queue. All times are monotonic, in us. */
@@ -62,6 +64,7 @@ struct watch {
     struct wr_quiet quiet;
     struct wr_sweep sweep;
     int64_t trimmed; /* since it was last said */
+    struct wr_cron_watch cron;
 };
 
 struct wr_sched {
@@ -124,6 +127,7 @@ wr_sched_free(struct wr_sched *s)
         struct watch *w = s->watches;
 
         s->watches = w->next;
+        wr_cron_watch_fini(&w->cron);
         free(w);
     }
     wr_conn_close(s->conn);
@@ -402,10 +406,23 @@ step_sweep(struct wr_sched *s, struct watch *w)
         w->at[SWEEP] = wr_clock_us() + ms(TIDY_MS);
 }
 
+/* Not the leader's alone: what it does not fire, others do a little later. */
+static void
+step_cron(struct wr_sched *s, struct watch *w)
+{
+    struct weir_error err = {0};
+    int64_t at;
+    enum weir_err rc = wr_cron_step(&w->cron, s->store, w->queue, w->leads, &at, &err);
+
+    if (went_well(s, w, CRON, rc, &err))
+        w->at[CRON] = at;
+}
+
 static bool
 has_step(const struct watch *w, int step, int64_t now)
 {
-    return step == LEAD || w->leads || (step == PROMOTE && now < w->owes_until);
+    return step == LEAD || step == CRON || w->leads ||
+           (step == PROMOTE && now < w->owes_until);
 }
 
 /* Does what is due; one step of each kind a turn, so that no queue starves another. One
@@ -414,8 +431,9 @@ static void
 step_watch(struct wr_sched *s, struct watch *w)
 {
     static void (*const steps[])(struct wr_sched *, struct watch *) = {
-        [LEAD] = step_lead,     [PROMOTE] = step_promote, [RECLAIM] = step_reclaim,
-        [FORGET] = step_forget, [TRIM] = step_trim,       [SWEEP] = step_sweep,
+        [LEAD] = step_lead,       [PROMOTE] = step_promote, [CRON] = step_cron,
+        [RECLAIM] = step_reclaim, [FORGET] = step_forget,   [TRIM] = step_trim,
+        [SWEEP] = step_sweep,
     };
 
     for (int step = LEAD; step < STEPS && !(s->away && wr_clock_us() < s->retry_at);
@@ -437,7 +455,8 @@ step_watch(struct wr_sched *s, struct watch *w)
 static void
 owe_promote(struct watch *w)
 {
-    w->at[PROMOTE] = 0;
+    w->at[PROMOTE] = w->at[CRON] = 0;
+    wr_cron_watch_look(&w->cron);
     w->owes_until = wr_clock_us() + ms(PROMOTE_IDLE_MS);
 }
 

@@ -65,6 +65,10 @@ bool wr_call_is(const struct wr_call *call, const char *word);
 /* The index of the reply's i-th element in words (NULL at the end); -1: none of them. */
 int wr_call_word(const struct wr_call *call, size_t i, const char *const *words);
 
+/* Pushes a hint to a worker: speed only, so failures do not matter. */
+void
+wr_store_tell_worker(struct wr_store *store, struct wr_span worker, const char *what);
+
 struct wr_queue {
     struct wr_queue *next;
     struct wr_keys keys;

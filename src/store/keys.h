@@ -18,7 +18,7 @@
     X(stats, "stats") X(claims, "claims") X(producers, "producers") \
     X(unique, "unique") X(windows, "windows") X(wake, "wake") X(due, "due") \
     X(lock, "lock") X(heartbeat_promote, "heartbeat:promote") \
-    X(heartbeat_reclaim, "heartbeat:reclaim") X(config, "config")
+    X(heartbeat_reclaim, "heartbeat:reclaim") X(config, "config") X(cron, "cron")
 /* clang-format on */
 
 enum wr_queue_key {

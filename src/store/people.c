@@ -14,8 +14,8 @@ static const char *const order_words[] = {"", "run", "quiet", "stop", NULL};
 static const char *const replay_words[] = {"OK", "GONE", "NOBODY", "UNIQUE", NULL};
 
 /* Speed only, so failures do not matter: the flag is read at the next renewal. */
-static void
-tell_worker(struct wr_store *store, struct wr_span worker, const char *what)
+void
+wr_store_tell_worker(struct wr_store *store, struct wr_span worker, const char *what)
 {
     char name[100], key[WR_KEY_MAX];
     struct wr_call c;
@@ -52,7 +52,8 @@ wr_store_cancel(struct wr_store *store, struct wr_queue *queue, const struct wr_
         else
             out[i] = (enum wr_cancelled)word;
         if (word == WR_CANCEL_FLAGGED)
-            tell_worker(store, wr_reply_span(wr_reply_at(c.reply, 2 + 2 * i)), "cancel");
+            wr_store_tell_worker(store, wr_reply_span(wr_reply_at(c.reply, 2 + 2 * i)),
+                                 "cancel");
     }
     wr_call_fini(&c);
     return rc;
@@ -234,7 +235,7 @@ wr_store_order(struct wr_store *store, const char *worker, enum wr_order order,
     *before = word > 0 ? (enum wr_order)word : WR_ORDER_NONE;
     wr_call_fini(&c);
     if (*known)
-        tell_worker(store, wr_span_str(worker), "order");
+        wr_store_tell_worker(store, wr_span_str(worker), "order");
     return rc;
 }
 

@@ -10,6 +10,7 @@
 #include "base/rand.h"
 #include "base/text.h"
 #include "redis/backoff.h"
+#include "redis/conn.h"
 #include "store/call.h"
 
 #define COMMAND_TIMEOUT_MS 5000
@@ -355,4 +356,44 @@ wr_call_fini(struct wr_call *c)
         free(c->argv);
     wr_reply_free(c->reply);
     c->reply = NULL;
+}
+
+/* ---- the clock ---- */
+
+static enum weir_err
+ask_time(struct wr_server *server, int64_t deadline_ms, int64_t *us,
+         struct weir_error *err)
+{
+    struct wr_reply *reply;
+    struct wr_conn *conn;
+    enum weir_err rc = wr_server_take(server, deadline_ms, &conn, err);
+
+    if (rc != WEIR_OK)
+        return rc;
+    rc = wr_conn_do(conn, deadline_ms, &reply, err, "TIME", (char *)NULL);
+    if (rc == WEIR_OK) {
+        *us = wr_reply_int(wr_reply_at(reply, 0)) * 1000000 +
+              wr_reply_int(wr_reply_at(reply, 1));
+        wr_reply_free(reply);
+    }
+    wr_server_give(server, conn);
+    return rc;
+}
+
+enum weir_err
+wr_store_time(struct wr_store *s, int64_t *us, struct weir_error *err)
+{
+    int64_t deadline = wr_clock_ms() + s->timeout_ms;
+
+    *us = s->test_now_ms * 1000;
+    if (*us > 0)
+        return WEIR_OK;
+    for (unsigned failures = 0;; failures++) {
+        enum weir_err rc = ask_time(s->server, deadline, us, err);
+
+        if (rc == WEIR_OK && *us <= 0)
+            return wr_fail(err, WEIR_E_CORRUPT, 0, "TIME: odd answer");
+        if (!is_passing(rc) || !wr_backoff_sleep(failures, BACKOFF_CAP_MS, deadline))
+            return rc;
+    }
 }

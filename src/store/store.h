@@ -48,6 +48,9 @@ void wr_store_free(struct wr_store *store); /* NULL is allowed; not the server *
 void wr_store_set_test_clock(struct wr_store *store, int64_t now_ms); /* 0: off */
 const char *wr_store_namespace(const struct wr_store *store);
 struct wr_server *wr_store_server(struct wr_store *store);
+/* The server's clock in us (or the test clock). */
+enum weir_err wr_store_time(struct wr_store *store, int64_t *us,
+                            struct weir_error *err) WEIR_MUST_CHECK;
 
 /* E_ARG: not a queue name. The same name gives the same object. */
 enum weir_err

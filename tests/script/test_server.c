@@ -16,7 +16,12 @@
 
 /* A call of each script, and its other paths, in a queue that has something everywhere:
  * R1 R2 ready, T1 with a tombstone, P1 P2 P3 processing by w (P2 keeps its result, P3 is
- * flagged), L1 delayed, X1 dead, K1 kept. PN stands for the token of that delivery. */
+ * flagged), L1 delayed, X1 dead, K1 kept. PN stands for the token of that delivery. The
+ * cron entry E is due and its last job waits, F is paused; REV is the revision of both.
+ */
+#define REV "1796000000000"
+#define TICK "1796000010000"
+#define NEXT "1796000030000"
 static const struct row {
     const struct wr_script *script;
     bool paused;
@@ -80,6 +85,19 @@ static const struct row {
     {&wr_script_list_browse, false, {"ready", "0", "10"}},
     {&wr_script_list_locate, false, {"1", "R1", "P1"}},
     {&wr_script_list_walk, false, {"jobs", "0", "10"}},
+    {&wr_script_list_cron_put,
+     false,
+     {NOW, "N", "0", NEXT, "9", "spec=x zone=z\n1 t\nx"}},
+    {&wr_script_list_cron_put, false, {NOW, "E", "", NEXT, "9", "spec=x zone=z\n1 t\nx"}},
+    {&wr_script_list_cron_remove, false, {NOW, "E", ""}},
+    {&wr_script_list_cron_pause, false, {NOW, "E"}},
+    {&wr_script_list_cron_resume, false, {NOW, "F", REV, NEXT}},
+    {&wr_script_list_cron_fire, false, {NOW, "E", REV, TICK, TICK, NEXT, "", "0"}},
+    {&wr_script_list_cron_fire, true, {NOW, "E", REV, TICK, TICK, NEXT, "@" NEXT, "2"}},
+    {&wr_script_list_cron_fire, false, {NOW, "E", REV, TICK, "", NEXT, "", "2"}},
+    {&wr_script_list_cron_run, false, {NOW, "E", "run"}},
+    {&wr_script_list_cron_list, false, {NOW, "", "0", "10"}},
+    {&wr_script_list_cron_list, false, {NOW, "", "0", "10", "E"}},
 };
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
 
@@ -110,6 +128,12 @@ make_world(bool paused)
     rig_cancel("T1");
     put_with("L1", "", NULL, "+500");
     rig_script(&wr_script_list_enqueue, NOW, "c", "8", "m", "R1", "1 t", "\nx", "", NULL);
+    rig_script(&wr_script_list_cron_put, REV, "E", "0", TICK, "9",
+               "spec=x zone=z overlap=replace\n1 t unique=u9\nx", NULL);
+    rig_script(&wr_script_list_cron_put, REV, "F", "0", TICK, "9",
+               "spec=x zone=z\n1 t\nx", NULL);
+    rig_script(&wr_script_list_cron_pause, REV, "F", NULL);
+    rig_script(&wr_script_list_cron_run, REV, "E", "last", NULL);
     if (paused)
         rig_pause();
     redis_do(rig.redis, "DEL %s %s", rig_key(WR_QUEUE_KEY_wake),
@@ -348,7 +372,9 @@ drains(const struct wr_script *s)
 {
     return s != &wr_script_list_enqueue && s != &wr_script_list_schedule &&
            s != &wr_script_list_replace && s != &wr_script_list_progress &&
-           s != &wr_script_list_log && s != &wr_script_list_create;
+           s != &wr_script_list_log && s != &wr_script_list_create &&
+           s != &wr_script_list_cron_put && s != &wr_script_list_cron_fire &&
+           s != &wr_script_list_cron_run;
 }
 
 static void
