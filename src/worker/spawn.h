@@ -259,6 +259,7 @@ bool wr_oom_happened(struct wr_spawn *spawn);
 
 /* ---- spawn_strays.c ---- */
 
+#define WR_SPAWNER_NAME "weir-spawner"
 #define WR_SPAWN_KEY "WEIR_ATTEMPT_KEY"
 /* WEIR_ATTEMPT_KEY=..., by which the descendants of one run are known. */
 void wr_spawn_key(const struct wr_spawn_job *job, char *out, size_t out_len);

@@ -264,7 +264,7 @@ wr_spawn_main(struct wr_slots *slots, int *fds, size_t n, pid_t parent,
     int status = 0;
 
     prctl(PR_SET_CHILD_SUBREAPER, 1);
-    prctl(PR_SET_NAME, "weir-spawner");
+    prctl(PR_SET_NAME, WR_SPAWNER_NAME);
     setpgid(0, 0);
     raise_limit(&sp);
     sp.jobs = calloc(n, sizeof(*sp.jobs));

@@ -45,6 +45,7 @@ reap(struct wr_supervisor *s)
                 wr_supervisor_child_ended(s, &s->places[i], status);
         }
     }
+    wr_supervisor_end_orphans(s);
 }
 
 static void
@@ -357,6 +358,7 @@ wr_supervise(struct weir_worker *w, struct weir_error *err)
     fflush(NULL); /* else each child prints again what waits in our buffers */
     take_signals(&s);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
+    wr_supervisor_look_around(&s);
     if (w->notify)
         wr_notify_open(&s.notify);
     if (w->max_time_ms > 0)
@@ -367,6 +369,7 @@ wr_supervise(struct weir_worker *w, struct weir_error *err)
         while (!all_over(&s))
             wait_for_event(&s, step(&s));
         end_service(&s);
+        wr_supervisor_end_all_orphans(&s);
         atomic_store(&w->stop_pid, 0);
         rc = outcome(&s, err);
     }

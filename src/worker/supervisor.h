@@ -48,6 +48,8 @@ struct wr_supervisor {
     bool said_ready;
     int64_t status_at_ms, watchdog_at_ms;
     char status[128]; /* said last */
+    bool strangers;   /* children may be adopted that are no command's */
+    bool orphans;     /* the last look found some that are */
 };
 
 /* ---- supervisor_children.c ---- */
@@ -56,6 +58,16 @@ void wr_supervisor_start_child(struct wr_supervisor *s, struct wr_place *p);
 void wr_supervisor_start_service(struct wr_supervisor *s);
 /* A worker child is dead: its commands are ended, its jobs go to the service child. */
 void wr_supervisor_child_ended(struct wr_supervisor *s, struct wr_place *p, int status);
+
+/* ---- supervisor_orphans.c: what commands left behind whose spawner was killed ---- */
+
+/* Before the first fork: is there anything that could be mistaken for it? */
+void wr_supervisor_look_around(struct wr_supervisor *s);
+/* Kills those that are ours now. */
+void wr_supervisor_end_orphans(struct wr_supervisor *s);
+/* The same when all children have ended, until none is left; takes two seconds at most.
+ */
+void wr_supervisor_end_all_orphans(struct wr_supervisor *s);
 
 /* ---- supervisor_notify.c: what the service manager is told ---- */
 

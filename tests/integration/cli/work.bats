@@ -157,6 +157,26 @@ one_worker_is_up() {
     until_true sh -c '! kill -0 "$0" 2>/dev/null' "$daemon"
 }
 
+# Its own sleep, with nothing of the job in its environment, in a session of its own.
+sleeper_runs() { pgrep -f "^sleep 99732.$$\$"; }
+
+@test "what commands left behind ends, also when their spawner is killed (F37)" {
+    "$WEIR" enqueue t --id leaves
+    "$WEIR" work -q default -c 1 -- sh -c "env -i setsid sleep 99732.$$ & exec sleep 1000" 2>/dev/null 3>&- &
+    daemon=$!
+    until_true sleeper_runs
+    until_true is_state leaves processing
+    spawner=$(pgrep -x weir-spawner -P "$(pgrep -x weir-child -P "$daemon")")
+    kill -9 "$spawner"
+    gone() { ! sleeper_runs; }
+    until_true gone
+    "$WEIR" job cancel leaves
+    kill -TERM "$daemon"
+    wait "$daemon"
+    daemon=
+    until_true gone
+}
+
 @test "weir dev needs nothing, is found without a URL, and keeps its jobs" {
     unset WEIR_URL WEIR_NAMESPACE
     export XDG_RUNTIME_DIR
