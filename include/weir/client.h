@@ -82,8 +82,10 @@ struct weir_meta {
 enum weir_unique_conflict {
     WEIR_UNIQUE_REJECT,  /* E_UNIQUE; the answer says who holds it */
     WEIR_UNIQUE_REPLACE, /* if that one waits, it gets this record (and time) */
-    /* The same, and if it runs, this job takes the key over: however many come while one
-     * runs, one more runs after it, with the record of the last. */
+    /* The same, and if it runs, this job takes the key over and waits for its end (a day
+     * at most): however many come while one runs, one more runs after it, with the record
+     * of the last. One with a time of its own, or debounced, does not wait for the end.
+     */
     WEIR_UNIQUE_KEEP_LAST,
 };
 

@@ -13,6 +13,7 @@ local function ack_apply(k, argv, held, notes, gone, now)
   for _, h in ipairs(held) do
     local _, key, keep = string.match(h.text, STATE_END)
     ids[#ids + 1] = h.id
+    unique_next(k, key, h.id)
     if keep == '0' then
       unique_free(k.unique, key, h.id)
       gone[#gone + 1] = h.id

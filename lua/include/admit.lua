@@ -8,6 +8,7 @@
 --- @include place_of
 --- @include due_time
 --- @include unique_holder
+--- @include unique_next
 --- @include channel
 
 local PAYLOAD_MAX = 1048576
@@ -19,12 +20,25 @@ local function same_record(record, head, tail)
   return stored_head == head and stored_tail == tail
 end
 
+-- A job that takes the key over from one that runs waits for its end, unless it has a time
+-- of its own. Answers until when at most.
+local function admit_park(k, d, key, before, due, now)
+  touch('LLEN', k.due)
+  if due then
+    d.unlink[#d.unlink + 1] = '=' .. key
+    return nil
+  end
+  d.unique[#d.unique + 1] = '=' .. key
+  d.unique[#d.unique + 1] = before
+  return now + PARK_MS
+end
+
 -- admit_decide(k, argv, first, words, has_due, now, later): looks at each job. It
 -- reads every key that may be written, so that a foreign key of another type stops
 -- the script before its first write.
 -- Items are id, head, tail, unique[, due].
 local function admit_decide(k, argv, first, words, has_due, max_bytes, now, later)
-  local ids, notes, d = {}, {}, {records = {}, ready = {}, delayed = {}, unique = {}, windows = {}}
+  local ids, notes, d = {}, {}, {records = {}, ready = {}, delayed = {}, unique = {}, unlink = {}, windows = {}}
   local seen, keys = {}, {}
   for i = first, #argv, words do
     ids[#ids + 1] = argv[i]
@@ -34,7 +48,7 @@ local function admit_decide(k, argv, first, words, has_due, max_bytes, now, late
   for i = 1, #ids do
     local at = first + (i - 1) * words
     local id, head, tail, spec = argv[at], argv[at + 1], argv[at + 2], argv[at + 3]
-    local word, detail
+    local word, detail, parked
     local record = known[i] or seen[id]
     if record then
       word = same_record(record, head, tail) and 'EXISTS' or 'OTHER'
@@ -44,7 +58,7 @@ local function admit_decide(k, argv, first, words, has_due, max_bytes, now, late
     elseif #tail - string.find(tail, '\n', 1, true) > max_bytes then
       word, detail = 'BIG', digits(max_bytes)
     elseif spec ~= '' then
-      local holder, key, window = unique_holder(k, spec, id, now)
+      local holder, key, window, before = unique_holder(k, spec, id, now)
       holder = holder or (keys[key] and keys[key] ~= id and keys[key])
       if holder then
         word, detail = 'UNIQUE', holder
@@ -52,6 +66,9 @@ local function admit_decide(k, argv, first, words, has_due, max_bytes, now, late
         keys[key] = id
         d.unique[#d.unique + 1] = key
         d.unique[#d.unique + 1] = id
+        if before then
+          parked = admit_park(k, d, key, before, has_due and due_time(argv[at + 4], now, later), now)
+        end
         if window > 0 then
           d.windows[#d.windows + 1] = now + window
           d.windows[#d.windows + 1] = key
@@ -68,7 +85,7 @@ local function admit_decide(k, argv, first, words, has_due, max_bytes, now, late
       d.records[#d.records + 1] = id
       d.records[#d.records + 1] = record
       d.long = d.long or #record > LONG
-      local due = has_due and due_time(argv[at + 4], now, later)
+      local due = has_due and due_time(argv[at + 4], now, later) or parked
       if due then
         d.delayed[#d.delayed + 1] = due
         d.delayed[#d.delayed + 1] = id
@@ -96,6 +113,9 @@ local function admit_apply(k, d, paused, marked)
   end
   if #d.unique > 0 then
     redis.call('HSET', k.unique, unpack(d.unique))
+  end
+  if #d.unlink > 0 then
+    redis.call('HDEL', k.unique, unpack(d.unlink))
   end
   if #d.windows > 0 then
     redis.call('ZADD', k.windows, unpack(d.windows))

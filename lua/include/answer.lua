@@ -2,7 +2,7 @@
 -- own their jobs, and the end of those that were cancelled while they ran.
 --- @include clock
 --- @include state
---- @include unique
+--- @include unique_next
 --- @include remove
 --- @include ledger
 
@@ -38,6 +38,8 @@ local function answer_check(k, argv, first, words, worker, plain)
         notes[#notes + 1] = word
       else
         seen[id] = true
+        local _, key = string.match(texts[i], STATE_END)
+        unique_next_touch(k, key, id)
         held[#held + 1] = {id = id, text = texts[i], at = at}
       end
     end
@@ -65,6 +67,7 @@ local function end_cancelled(k, held, first, notes, words)
     if flag == 'c' then
       ids[#ids + 1] = h.id
       unique_free(k.unique, key, h.id)
+      unique_next(k, key, h.id)
       notes[#notes + 1] = digits((h.at - first) / words)
       notes[#notes + 1] = 'CANCELLED'
     else

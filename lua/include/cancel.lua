@@ -1,8 +1,8 @@
 --- Calling jobs off: at once while they wait, by a flag while they run.
 -- k has the names of the keys: ready tombs processing delayed dead kept jobs state results
--- errors log stats unique.
+-- errors log stats unique wake, and paused.
 --- @include state
---- @include unique
+--- @include unique_next
 --- @include record
 --- @include remove
 --- @include ledger
@@ -14,6 +14,7 @@
 local function cancel_plan(k, argv, first)
   touch('HLEN', k.tombs, k.jobs, k.state, k.results, k.errors, k.log, k.stats, k.unique)
   touch('ZCARD', k.processing, k.delayed, k.dead, k.kept)
+  touch('LLEN', k.wake)
   local left = redis.call('LLEN', k.ready) - redis.call('HLEN', k.tombs)
   local plan, seen = {}, {}
   for i = first, #argv do
@@ -54,7 +55,7 @@ end
 -- cancel_apply(k, plan): does it. A waiting id keeps its place in the list and gets a
 -- tombstone: no O(N) removal.
 local function cancel_apply(k, plan)
-  local waited, moved = {READY = 0, DELAYED = 0}, {}
+  local waited, moved, keys = {READY = 0, DELAYED = 0}, {}, {}
   for _, p in ipairs(plan) do
     if p.word == 'FLAGGED' and p.state and p.state.flag ~= 'c' then
       p.state.flag = 'c'
@@ -62,13 +63,19 @@ local function cancel_apply(k, plan)
     elseif waited[p.word] then
       waited[p.word] = waited[p.word] + 1
       moved[#moved + 1] = p.id
-      unique_free(k.unique, cancel_key(k, p), p.id)
+      keys[#moved] = cancel_key(k, p)
+      unique_free(k.unique, keys[#moved], p.id)
       if p.word == 'READY' then
         redis.call('HSET', k.tombs, p.id, '1')
       else
         redis.call('ZREM', k.delayed, p.id)
       end
     end
+  end
+  -- Who waited for one of them, and was not called off as well, may go.
+  for i, id in ipairs(moved) do
+    unique_free(k.unique, keys[i], id)
+    unique_next(k, keys[i], id)
   end
   remove_jobs(k, moved)
   ledger_add(k.stats, 'cancelled_ready', waited.READY)

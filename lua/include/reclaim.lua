@@ -7,7 +7,7 @@
 --- @include clock
 --- @include state
 --- @include ledger
---- @include unique
+--- @include unique_next
 --- @include errors
 --- @include remove
 --- @include ready
@@ -40,12 +40,14 @@ local function reclaim_jobs(k, lost, now, later, death)
     if s.flag == 'c' then
       cancelled[#cancelled + 1] = l.id
       unique_free(k.unique, s.unique, l.id)
+      unique_next(k, s.unique, l.id)
     else
       local gone = redis.call('HEXISTS', k.jobs, l.id) == 0
       local max = tonumber(s.max_deliveries)
       if gone or (l.charged and max > 0 and s.lost >= max) then
         died[#died + 1] = l.id
         unique_move(k.unique, s.unique, l.id, gone and '-' or 'x')
+        unique_next(k, s.unique, l.id)
         redis.call('ZADD', k.dead, now, l.id)
         if gone then
           redis.call('HSET', k.jobs, l.id, '1 - ' .. digits(now) .. ' lost_body=1\n')

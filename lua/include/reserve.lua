@@ -7,7 +7,7 @@
 --- @include clock
 --- @include state
 --- @include ledger
---- @include unique
+--- @include unique_next
 --- @include record
 --- @include errors
 --- @include dead
@@ -39,7 +39,9 @@ local function lose_body(k, id, text, now, is_copy)
     id, text = 'lost-' .. redis.call('HINCRBY', k.stats, 'tokens', 1), false
   end
   if text then
-    unique_free(k.unique, string.match(text, '^%d+ %S+ %S+ (%S+) ') or '-', id)
+    local word = string.match(text, '^%d+ %S+ %S+ (%S+) ') or '-'
+    unique_free(k.unique, word, id)
+    unique_next(k, word, id)
   end
   redis.call('HSET', k.jobs, id, '1 - ' .. digits(now) .. ' lost_body=1\n')
   redis.call('ZADD', k.dead, now, id)
@@ -258,7 +260,7 @@ end
 
 -- The rule of wake_worker(); the marker was looked for in the plan.
 local function reserve_wake(k, r, c)
-  if not r.paused and not c.marked
+  if not r.paused and not c.marked and not k.let_in
      and redis.call('LLEN', k.ready) > redis.call('HLEN', k.tombs) then
     redis.call('LPUSH', k.wake, '1')
   end

@@ -4,11 +4,18 @@
 -- k when it is done and kept.
 
 -- unique_free(unique, word, id): lets a unique key go if this job still holds it.
--- Compare and delete, so a job that lost its key cannot free another's.
+-- Compare and delete, so a job that lost its key cannot free another's. One that waited for
+-- the end of another (unique_next.lua) gives it back.
 local function unique_free(unique, word, id)
   local key = string.match(word, '^[^=]+')
   if key ~= '-' and redis.call('HGET', unique, key) == id then
-    redis.call('HDEL', unique, key)
+    local before = redis.call('HGET', unique, '=' .. key)
+    if before then
+      redis.call('HSET', unique, key, before)
+      redis.call('HDEL', unique, '=' .. key)
+    else
+      redis.call('HDEL', unique, key)
+    end
   end
 end
 

@@ -24,17 +24,20 @@ local function unique_spec(spec)
   return key or '-', tonumber(window or 0), mode
 end
 
--- The holder of a unique key, or nil when the key may be taken.
+-- The holder of a unique key, or nil when the key may be taken; then also key, window, and
+-- the job that runs from which it is taken.
 local function unique_holder(k, spec, id, now)
   local key, window, mode = unique_spec(spec)
-  local holder = redis.call('HGET', k.unique, key)
-  if holder and holder ~= id and unique_holds(k, holder)
-     and not (mode == 'l' and redis.call('ZSCORE', k.processing, holder)) then
-    return holder
+  local holder, before = redis.call('HGET', k.unique, key), nil
+  if holder and holder ~= id and unique_holds(k, holder) then
+    if mode ~= 'l' or not redis.call('ZSCORE', k.processing, holder) then
+      return holder
+    end
+    before = holder
   end
   local over = redis.call('ZSCORE', k.windows, key)
   if over and tonumber(over) > now then
     return '-'
   end
-  return nil, key, window
+  return nil, key, window, before
 end

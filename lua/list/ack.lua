@@ -2,6 +2,10 @@
 --
 -- @flags allow-oom
 -- @transition processing -> done
+-- @key ready LIST ids that wait, taken from the right
+-- @key tombs HASH ids cancelled while they stand in ready
+-- @key delayed ZSET id -> due time, ms
+-- @key wake LIST the marker that wakes one worker
 -- @key processing ZSET id -> end of its lease, ms
 -- @key kept ZSET id -> when it is forgotten, ms
 -- @key jobs HASH id -> record
@@ -31,9 +35,11 @@
 --- @include engine
 --- @include touch
 
-local k = {processing = processing, kept = kept, jobs = jobs, state = state, results = results, errors = errors, log = log, stats = stats, unique = unique, }
+local k = {ready = ready, tombs = tombs, delayed = delayed, wake = wake, processing = processing, kept = kept, jobs = jobs, state = state, results = results, errors = errors, log = log, stats = stats, unique = unique, }
 local now = clock(now_arg)
-local word = engine_word(redis.call('HGET', config, 'engine'), stats, jobs, processing)
+local q = redis.call('HMGET', config, 'engine', 'paused')
+k.paused = q[2]
+local word = engine_word(q[1], stats, jobs, processing)
 if word then
   return {word}
 end

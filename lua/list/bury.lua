@@ -3,6 +3,10 @@
 -- @flags allow-oom
 -- @transition processing -> dead
 -- @transition processing -> cancelled
+-- @key ready LIST ids that wait, taken from the right
+-- @key tombs HASH ids cancelled while they stand in ready
+-- @key delayed ZSET id -> due time, ms
+-- @key wake LIST the marker that wakes one worker
 -- @key processing ZSET id -> end of its lease, ms
 -- @key dead ZSET id -> time of death, ms
 -- @key jobs HASH id -> record
@@ -36,10 +40,12 @@
 --- @include engine
 --- @include touch
 
-local k = {processing = processing, dead = dead, jobs = jobs, state = state, results = results, errors = errors, log = log, stats = stats, unique = unique, }
+local k = {ready = ready, tombs = tombs, delayed = delayed, wake = wake, processing = processing, dead = dead, jobs = jobs, state = state, results = results, errors = errors, log = log, stats = stats, unique = unique, }
 -- Decide.
 local now = clock(now_arg)
-local word = engine_word(redis.call('HGET', config, 'engine'), stats, jobs, processing)
+local q = redis.call('HMGET', config, 'engine', 'paused')
+k.paused = q[2]
+local word = engine_word(q[1], stats, jobs, processing)
 if word then
   return {word}
 end
@@ -60,6 +66,7 @@ for i, h in ipairs(held) do
   states[#states + 1] = h.id
   states[#states + 1] = state_text(s)
   unique_move(unique, s.unique, h.id, 'x')
+  unique_next(k, s.unique, h.id)
   errors_add(errors, h.id, now, ARGV[h.at + 2], ARGV[h.at + 3])
 end
 if #ids > 0 then

@@ -16,6 +16,7 @@
 -- @key errors HASH id -> last errors
 -- @key log HASH id -> captured output
 -- @key stats HASH the ledger's counters
+-- @key wake LIST the marker that wakes one worker
 -- @key unique HASH unique key -> id that holds it
 -- @key config HASH engine, limits, paused
 -- @item id the job's id
@@ -36,10 +37,12 @@
 --- @include cancel
 --- @include engine
 
-local k = {ready = ready, tombs = tombs, processing = processing, delayed = delayed, dead = dead, kept = kept, jobs = jobs, state = state, results = results, errors = errors, log = log, stats = stats, unique = unique, }
+local k = {wake = wake, ready = ready, tombs = tombs, processing = processing, delayed = delayed, dead = dead, kept = kept, jobs = jobs, state = state, results = results, errors = errors, log = log, stats = stats, unique = unique, }
 
 -- Decide.
-local word = engine_word(redis.call('HGET', config, 'engine'), stats, jobs, ready)
+local q = redis.call('HMGET', config, 'engine', 'paused')
+k.paused = q[2]
+local word = engine_word(q[1], stats, jobs, ready)
 if word then
   return {word}
 end

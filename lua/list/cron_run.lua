@@ -51,6 +51,7 @@ end
 -- Decide.
 local now, later = clock(now_arg)
 local q = redis.call('HMGET', config, 'engine', 'paused', 'payload_max', 'long')
+k.paused = q[2]
 local word, worker = engine_word(q[1], stats, jobs, ready), ''
 if word then
   return {word}

@@ -1,6 +1,7 @@
 --- enqueue: puts jobs at the back of the line.
 --
 -- @transition none -> ready
+-- @transition none -> delayed
 -- @key jobs HASH id -> record
 -- @key producers HASH channel -> its last call
 -- @key ready LIST ids that wait, taken from the right
@@ -22,7 +23,7 @@
 -- @item id the job's id
 -- @item head format version and type: "1 mail"
 -- @item tail options, newline, payload
--- @item unique empty, or "window key[ l]": ms, the encoded key; l: of a job that runs it is taken
+-- @item unique empty, or "window key[ l]": ms, the encoded key; l: of a job that runs it is taken, and its end waited for in delayed
 -- @returns OK stored, but for the items in the notes
 -- @returns GAP the same, but earlier calls of this channel are missing: rolled back
 -- @returns BEFORE this very call was applied before: its saved answer

@@ -51,6 +51,7 @@
 local k = {delayed = delayed, ready = ready, tombs = tombs, processing = processing, dead = dead, kept = kept, jobs = jobs, state = state, results = results, errors = errors, log = log, stats = stats, claims = claims, unique = unique, wake = wake, due = due, config = config, }
 local now, later = clock(now_arg)
 local q = redis.call('HMGET', config, 'engine', 'paused', 'long')
+k.paused = q[2]
 local word = engine_word(q[1], stats, jobs, ready, processing)
 if word then
   return {word}
@@ -72,6 +73,9 @@ if bodies_missing(k) then
 else
   plan = reserve_plan(k, r, now)
   ack_apply(k, ARGV, held, notes, plain, now)
+  if k.let_in then -- it may be next, or stand where the plan saw a tombstone
+    plan = reserve_plan(k, r, now)
+  end
 end
 local reply = {'', digits(#notes), unpack(notes)}
 reply[1] = reserve_apply(k, r, plan, now, later, reply)

@@ -65,6 +65,7 @@ end
 -- Decide.
 local now, later = clock(now_arg)
 local q = redis.call('HMGET', config, 'engine', 'paused')
+k.paused = q[2]
 local word = engine_word(q[1], stats, jobs, processing)
 if word then
   return {word}

@@ -49,6 +49,7 @@ local k = {processing = processing, ready = ready, tombs = tombs, delayed = dela
 -- Decide.
 local now, later = clock(now_arg)
 local q = redis.call('HMGET', config, 'engine', 'paused')
+k.paused = q[2]
 local word = engine_word(q[1], stats, jobs, processing)
 if word then
   return {word}

@@ -3,6 +3,7 @@
 -- @flags allow-oom
 -- @transition processing -> ready
 -- @transition processing -> cancelled
+-- @key delayed ZSET id -> due time, ms
 -- @key ready LIST ids that wait, taken from the right
 -- @key tombs HASH ids cancelled while they stand in ready
 -- @key processing ZSET id -> end of its lease, ms
@@ -35,9 +36,10 @@
 --- @include engine
 --- @include touch
 
-local k = {ready = ready, tombs = tombs, processing = processing, jobs = jobs, state = state, results = results, errors = errors, log = log, stats = stats, unique = unique, wake = wake, }
+local k = {delayed = delayed, ready = ready, tombs = tombs, processing = processing, jobs = jobs, state = state, results = results, errors = errors, log = log, stats = stats, unique = unique, wake = wake, }
 -- Decide.
 local q = redis.call('HMGET', config, 'engine', 'paused')
+k.paused = q[2]
 local word = engine_word(q[1], stats, jobs, processing)
 if word then
   return {word}

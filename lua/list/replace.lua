@@ -49,14 +49,15 @@
 -- changes nothing uses up no number of the channel.
 --- @include admit
 --- @include record
---- @include unique
+--- @include unique_next
 --- @include remove
 --- @include wake
 --- @include defer
 
-local k = {jobs = jobs, state = state, results = results, errors = errors, log = log, ready = ready, tombs = tombs, processing = processing, delayed = delayed, dead = dead, kept = kept, unique = unique, windows = windows, due = due, stats = stats, }
+local k = {wake = wake, jobs = jobs, state = state, results = results, errors = errors, log = log, ready = ready, tombs = tombs, processing = processing, delayed = delayed, dead = dead, kept = kept, unique = unique, windows = windows, due = due, stats = stats, }
 local now, later = clock(now_arg)
 local q = redis.call('HMGET', config, 'engine', 'paused', 'payload_max')
+k.paused = q[2]
 
 -- Decide.
 if q[1] and q[1] ~= 'list' then
@@ -98,14 +99,25 @@ if not waits and not again then
   return {same_record(record, head, tail) and 'EXISTS' or 'OTHER', place}
 end
 local old = record_unique(record)
-local taken = key ~= '-' and (again or key ~= string.match(old, '^[^=]+'))
+local old_key = string.match(old, '^[^=]+')
+local taken, before = key ~= '-' and (again or key ~= old_key), nil
 if taken then
-  local holder = unique_holder(k, unique_arg, target, now)
+  local holder, _, _, runs = unique_holder(k, unique_arg, target, now)
   if holder then
     return {'UNIQUE', holder}
   end
+  before = runs
 end
+-- One that waits for the end of another waits no more when it gets another key or time.
+local parked = place == 'delayed' and redis.call('HGET', unique, '=' .. old_key)
+  and redis.call('HGET', unique, old_key) == target
+local leaves = taken or key == '-'
 local at = due_time(due_arg, now, later)
+if again and before and not at then
+  at = now + PARK_MS
+else
+  before = nil
+end
 
 -- Apply.
 local answer, enqueued = 'REPLACED', string.match(record, '^%d+ %S+ (%d+)')
@@ -118,11 +130,19 @@ if again then
   ledger_add(stats, 'forgotten', 1)
   answer, enqueued, old = 'AGAIN', digits(now), '-'
 end
-if taken or key == '-' then
+if leaves then
   unique_free(unique, old, target)
+  unique_next(k, old, target)
+elseif parked and due_arg ~= '' then
+  redis.call('HDEL', unique, '=' .. key)
 end
 if taken then
   redis.call('HSET', unique, key, target)
+  if before then
+    redis.call('HSET', unique, '=' .. key, before)
+  else
+    redis.call('HDEL', unique, '=' .. key)
+  end
   if window > 0 then
     redis.call('ZADD', windows, now + window, key)
   end
@@ -141,7 +161,7 @@ if again then
     ready_back(ready, tombs, {id})
     wake_worker(wake, ready, tombs, q[2])
   end
-elseif place == 'delayed' and due_arg ~= '' then
+elseif place == 'delayed' and (due_arg ~= '' or (parked and leaves)) then
   delayed_add(delayed, due, {at or now, target})
 elseif at then
   defer_job(k, target, at)

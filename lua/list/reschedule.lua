@@ -11,6 +11,7 @@
 -- @key dead ZSET id -> time of death, ms
 -- @key kept ZSET id -> when it is forgotten, ms
 -- @key jobs HASH id -> record
+-- @key unique HASH unique key -> id that holds it
 -- @key stats HASH the ledger's counters
 -- @key wake LIST the marker that wakes one worker
 -- @key due LIST the marker that wakes the scheduler
@@ -36,6 +37,7 @@
 --- @include due
 --- @include due_time
 --- @include defer
+--- @include record
 --- @include wake
 --- @include touch
 --- @include engine
@@ -51,9 +53,10 @@ if word then
   return {word}
 end
 touch('LLEN', ready, wake, due)
-touch('HLEN', tombs, stats)
+touch('HLEN', tombs, stats, unique)
 touch('ZCARD', delayed)
-if redis.call('HEXISTS', jobs, id) == 0 then
+local record = redis.call('HGET', jobs, id)
+if not record then
   return {'GONE', ''}
 end
 local place = place_of(k, id)
@@ -65,7 +68,11 @@ if place == 'ready' and redis.call('LLEN', ready) <= redis.call('HLEN', tombs) t
 end
 local at = due_time(due_arg, now, later)
 
--- Apply.
+-- Apply. One that waited for the end of another waits for its time now.
+local key = string.match(record_unique(record), '^[^=]+')
+if key ~= '-' and place == 'delayed' and redis.call('HGET', unique, key) == id then
+  redis.call('HDEL', unique, '=' .. key)
+end
 if at and place == 'ready' then
   defer_job(k, id, at)
   return {'DELAYED', digits(at)}

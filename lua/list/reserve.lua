@@ -49,6 +49,7 @@
 local k = {delayed = delayed, kept = kept, ready = ready, tombs = tombs, processing = processing, dead = dead, jobs = jobs, state = state, results = results, errors = errors, log = log, stats = stats, claims = claims, unique = unique, wake = wake, due = due, config = config, }
 local now, later = clock(now_arg)
 local q = redis.call('HMGET', config, 'engine', 'paused', 'long')
+k.paused = q[2]
 local word = engine_word(q[1], stats, jobs, ready)
 if word then
   return {word}

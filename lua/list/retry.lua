@@ -3,6 +3,9 @@
 -- @flags allow-oom
 -- @transition processing -> delayed
 -- @transition processing -> cancelled
+-- @key ready LIST ids that wait, taken from the right
+-- @key tombs HASH ids cancelled while they stand in ready
+-- @key wake LIST the marker that wakes one worker
 -- @key processing ZSET id -> end of its lease, ms
 -- @key delayed ZSET id -> due time, ms
 -- @key due LIST the marker that wakes the scheduler
@@ -38,10 +41,12 @@
 --- @include engine
 --- @include touch
 
-local k = {processing = processing, delayed = delayed, due = due, jobs = jobs, state = state, results = results, errors = errors, log = log, stats = stats, unique = unique, }
+local k = {ready = ready, tombs = tombs, wake = wake, processing = processing, delayed = delayed, due = due, jobs = jobs, state = state, results = results, errors = errors, log = log, stats = stats, unique = unique, }
 -- Decide.
 local now, later = clock(now_arg)
-local word = engine_word(redis.call('HGET', config, 'engine'), stats, jobs, processing)
+local q = redis.call('HMGET', config, 'engine', 'paused')
+k.paused = q[2]
+local word = engine_word(q[1], stats, jobs, processing)
 if word then
   return {word}
 end

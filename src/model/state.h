@@ -34,6 +34,7 @@
 /* X(TRANSITION, FROM, TO): the name is that of its script in lua/ENGINE/. */
 #define WR_TRANSITIONS(X) \
     X(ENQUEUE, NONE, READY) \
+    X(ENQUEUE, NONE, DELAYED) \
     X(SCHEDULE, NONE, DELAYED) \
     X(SCHEDULE, NONE, READY) \
     X(REPLACE, READY, READY) \

@@ -26,6 +26,7 @@
 #define MODEL_KEYS 3
 #define MODEL_BATCH 8
 #define MODEL_PAYLOAD_MAX 64
+#define MODEL_PARK 86400000
 
 /* Every counter of the ledger, by its name in stats. */
 /* clang-format off */
@@ -108,8 +109,8 @@ struct model {
     struct model_job *ready[MODEL_READY]; /* [0] is the left end */
     size_t ready_n;
     struct {
-        struct model_job *holder;
-        int64_t window; /* its end; -1: none */
+        struct model_job *holder, *before; /* whose end the holder waits for */
+        int64_t window;                    /* its end; -1: none */
     } keys[MODEL_KEYS];
     struct {
         bool is_set;

@@ -221,8 +221,10 @@ dead_out(struct model *m, struct model_job **jobs, size_t n)
 static void
 free_key(struct model *m, int key, const struct model_job *j)
 {
-    if (key >= 0 && m->keys[key].holder == j)
-        m->keys[key].holder = NULL;
+    if (key < 0 || m->keys[key].holder != j)
+        return;
+    m->keys[key].holder = m->keys[key].before;
+    m->keys[key].before = NULL;
 }
 
 /* It ran, and is dead ('x'), done and kept ('k'), or waits again (' '): does it hold its
@@ -307,6 +309,23 @@ to_back(struct model *m, struct model_job *j)
     memmove(m->ready + 1, m->ready, m->ready_n * sizeof(m->ready[0]));
     m->ready[0] = j;
     m->ready_n++;
+}
+
+/* This job has ended: the one that waits for that is ready. */
+static void
+next_key(struct model *m, int key, const struct model_job *j)
+{
+    struct model_job *h;
+
+    if (key < 0 || m->keys[key].before != j)
+        return;
+    m->keys[key].before = NULL;
+    h = m->keys[key].holder;
+    if (h && !h->has_state && h->place == MODEL_DELAYED) {
+        to_back(m, h);
+        m->n.promoted++;
+        wake_worker(m);
+    }
 }
 
 static void
@@ -454,7 +473,8 @@ struct arrivals {
     int64_t due[MODEL_BATCH];
     size_t ready_n, delayed_n;
     int64_t windows[MODEL_KEYS];
-    struct model_job *keys[MODEL_KEYS];
+    struct model_job *keys[MODEL_KEYS], *before[MODEL_KEYS];
+    bool unlink[MODEL_KEYS];
 };
 
 static bool
@@ -477,6 +497,13 @@ arrive(struct model *m, struct arrivals *a, const struct model_item *it, bool sc
     j->enqueued_at = m->now;
     write_record(j, it);
     if (it->options.key >= 0) {
+        struct model_job *runs = key_holder(m, it->options.key, j);
+
+        if (runs && due < 0) { /* it waits for the end of that one */
+            a->before[it->options.key] = runs;
+            due = m->now + MODEL_PARK;
+        } else if (runs)
+            a->unlink[it->options.key] = true;
         a->keys[it->options.key] = j;
         if (it->window > 0)
             a->windows[it->options.key] = m->now + it->window;
@@ -498,6 +525,10 @@ settle(struct model *m, struct arrivals *a)
     for (int k = 0; k < MODEL_KEYS; k++) {
         if (a->keys[k])
             m->keys[k].holder = a->keys[k];
+        if (a->before[k])
+            m->keys[k].before = a->before[k];
+        if (a->unlink[k])
+            m->keys[k].before = NULL;
         if (a->windows[k] > 0)
             m->keys[k].window = a->windows[k];
     }
@@ -656,11 +687,11 @@ live_again(struct model *m, struct model_job *j, int64_t due)
 }
 
 static void
-rewrite(struct model *m, struct model_job *j, const struct model_item *it)
+rewrite(struct model *m, struct model_job *j, const struct model_item *it, bool unparked)
 {
     int64_t due = due_of(m, it->due);
 
-    if (j->place == MODEL_DELAYED && it->due[0])
+    if (j->place == MODEL_DELAYED && (it->due[0] || unparked))
         delay(m, j, due >= 0 ? due : m->now);
     else if (j->place == MODEL_WAITS && due >= 0)
         defer(m, j, due);
@@ -712,8 +743,9 @@ void
 model_replace(struct model *m, int channel, int64_t number, const struct model_item *it,
               struct wr_buf *out)
 {
-    struct model_job *j = replace_target(m, it);
-    bool again, gap;
+    struct model_job *j = replace_target(m, it), *before = NULL;
+    int64_t due = due_of(m, it->due);
+    bool again, gap, parked;
     int old, key = it->options.key;
     const char *word = channel_word(m, channel, number, it->job->id, 1, &gap);
     char detail[32];
@@ -739,18 +771,27 @@ model_replace(struct model *m, int channel, int64_t number, const struct model_i
         return;
     again = j->place == MODEL_KEPT;
     old = again ? -1 : j->options.key;
+    if (key >= 0 && key != old)
+        before = key_holder(m, key, j); /* that one runs */
+    parked = j->place == MODEL_DELAYED && old >= 0 && m->keys[old].holder == j &&
+             m->keys[old].before;
+    if (!again || due >= 0)
+        before = NULL;
     if (again)
-        live_again(m, j, due_of(m, it->due));
+        live_again(m, j, before ? m->now + MODEL_PARK : due);
     if (key != old) {
         free_key(m, old, j);
+        next_key(m, old, j);
         if (key >= 0) {
             m->keys[key].holder = j;
+            m->keys[key].before = before;
             if (it->window > 0)
                 m->keys[key].window = m->now + it->window;
         }
-    }
+    } else if (parked && it->due[0])
+        m->keys[key].before = NULL;
     if (!again)
-        rewrite(m, j, it);
+        rewrite(m, j, it, parked && (key != old || key < 0));
     write_record(j, it);
     snprintf(detail, sizeof(detail), "%s %s", place_word(j), j->id);
     say(out, "%s %s", again ? "AGAIN" : "REPLACED", detail);
@@ -855,8 +896,10 @@ apply_refused(struct model *m, const struct model_reserve *r, struct choice *c)
         if (c->copy[i]) {
             snprintf(name, sizeof(name), "lost-%" PRId64, ++m->n.tokens);
             j = model_job(m, name);
-        } else if (j->has_state)
+        } else if (j->has_state) {
             free_key(m, j->state.key, j);
+            next_key(m, j->state.key, j);
+        }
         become_stub(m, j);
         die(m, j);
         dead_in(m, j);
@@ -894,14 +937,30 @@ lease(struct model *m, const struct model_reserve *r, struct model_job *j)
     m->n.deliveries++;
 }
 
+static bool
+is_repeat(const struct model *m, const struct model_reserve *r)
+{
+    return m->claims[r->worker].is_set && m->claims[r->worker].call == r->call;
+}
+
+static void
+plan(const struct model *m, const struct model_reserve *r, struct choice *c)
+{
+    memset(c, 0, sizeof(*c));
+    for (size_t i = m->ready_n; !m->paused && i > 0 && c->taken_n < r->free + r->ahead;
+         i--) {
+        if (!choose_one(m, r, c, m->ready[i - 1]))
+            break;
+        c->used++;
+    }
+}
+
 /* Adds the jobs to `jobs`; answers the word. */
 static const char *
-reserve_jobs(struct model *m, const struct model_reserve *r, struct wr_buf *jobs)
+reserve_jobs(struct model *m, const struct model_reserve *r, struct choice *c,
+             struct wr_buf *jobs)
 {
-    static struct choice c;
-    size_t want = r->free + r->ahead;
-
-    if (m->claims[r->worker].is_set && m->claims[r->worker].call == r->call) {
+    if (is_repeat(m, r)) {
         for (size_t i = 0; i < m->claims[r->worker].n; i++) {
             struct model_claim *l = &m->claims[r->worker].list[i];
 
@@ -911,30 +970,24 @@ reserve_jobs(struct model *m, const struct model_reserve *r, struct wr_buf *jobs
         wake_worker(m);
         return "REPEAT";
     }
-    memset(&c, 0, sizeof(c));
-    for (size_t i = m->ready_n; !m->paused && i > 0 && c.taken_n < want; i--) {
-        if (!choose_one(m, r, &c, m->ready[i - 1]))
-            break;
-        c.used++;
-    }
-    apply_refused(m, r, &c);
+    apply_refused(m, r, c);
     m->claims[r->worker].is_set = true;
     m->claims[r->worker].call = r->call;
     m->claims[r->worker].at = m->now;
     m->claims[r->worker].lease = r->lease;
-    m->claims[r->worker].n = c.taken_n;
-    for (size_t i = 0; i < c.taken_n; i++) {
-        lease(m, r, c.taken[i]);
+    m->claims[r->worker].n = c->taken_n;
+    for (size_t i = 0; i < c->taken_n; i++) {
+        lease(m, r, c->taken[i]);
         m->claims[r->worker].list[i] = (struct model_claim){
-            c.taken[i], c.taken[i]->state.token, i >= r->free};
-        say_job(jobs, c.taken[i]);
+            c->taken[i], c->taken[i]->state.token, i >= r->free};
+        say_job(jobs, c->taken[i]);
     }
     wake_worker(m);
     if (m->paused)
         return "PAUSED";
-    if (c.more)
+    if (c->more)
         return "MORE";
-    return c.taken_n > 0 || want == 0 ? "OK" : "EMPTY";
+    return c->taken_n > 0 || r->free + r->ahead == 0 ? "OK" : "EMPTY";
 }
 
 static void
@@ -950,9 +1003,11 @@ append(struct wr_buf *out, struct wr_buf *more)
 void
 model_reserve(struct model *m, const struct model_reserve *r, struct wr_buf *out)
 {
+    static struct choice c;
     struct wr_buf jobs = {0};
 
-    say(out, "%s", reserve_jobs(m, r, &jobs));
+    plan(m, r, &c);
+    say(out, "%s", reserve_jobs(m, r, &c, &jobs));
     append(out, &jobs);
 }
 
@@ -987,6 +1042,7 @@ static void
 end_cancelled(struct model *m, struct model_job *j)
 {
     free_key(m, j->state.key, j);
+    next_key(m, j->state.key, j);
     j->place = MODEL_WAITS;
     forget_job(j);
     m->n.cancelled_processing++;
@@ -1020,6 +1076,7 @@ ack_items(struct model *m, int worker, const struct model_answer *a, size_t n,
         struct model_job *j = held[i]->job;
 
         m->n.done++;
+        next_key(m, j->state.key, j);
         if (j->state.keep == 0) {
             free_key(m, j->state.key, j);
             j->place = MODEL_WAITS;
@@ -1051,10 +1108,12 @@ void
 model_exchange(struct model *m, const struct model_reserve *r,
                const struct model_answer *a, size_t n, struct wr_buf *out)
 {
+    static struct choice c;
     struct wr_buf notes = {0}, jobs = {0};
     size_t notes_n = ack_items(m, r->worker, a, n, &notes);
 
-    say(out, "%s", reserve_jobs(m, r, &jobs));
+    plan(m, r, &c);
+    say(out, "%s", reserve_jobs(m, r, &c, &jobs));
     say(out, "%zu", notes_n);
     append(out, &notes);
     append(out, &jobs);
@@ -1099,6 +1158,7 @@ model_bury(struct model *m, int worker, const struct model_answer *a, size_t n,
         j->state.attempts++;
         j->state.lost = 0;
         move_key(m, j, 'x');
+        next_key(m, j->state.key, j);
         add_error(m, j, "permanent", held[i]->text);
         die(m, j);
         dead_in(m, j);
@@ -1391,6 +1451,7 @@ lose(struct model *m, const struct loss *l)
     if (!j->record ||
         (l->charged && s->max_deliveries > 0 && s->lost >= s->max_deliveries)) {
         move_key(m, j, j->record ? 'x' : '-');
+        next_key(m, s->key, j);
         die(m, j);
         m->n.buried++;
         snprintf(text, sizeof(text),
@@ -1654,16 +1715,34 @@ void
 model_cancel(struct model *m, struct model_job *const *jobs, size_t n, struct wr_buf *out)
 {
     int64_t before = m->n.cancelled_ready;
+    int keys[MODEL_BATCH];
 
     say(out, "OK");
     for (size_t i = 0; i < n; i++) {
+        int key = waiting_key(jobs[i]);
         const char *word = cancel_one(m, jobs[i], is_in(jobs, i, jobs[i]));
+        bool ended = strcmp(word, "READY") == 0 || strcmp(word, "DELAYED") == 0;
 
+        keys[i] = ended ? key : -1;
         say(out, "%s", word);
         say(out, "%s", strcmp(word, "FLAGGED") == 0 ? jobs[i]->state.worker : "");
     }
+    for (size_t i = 0; i < n; i++) {
+        free_key(m, keys[i], jobs[i]);
+        next_key(m, keys[i], jobs[i]);
+    }
     if (m->n.cancelled_ready > before)
         pop_tombs(m);
+}
+
+/* It does not wait for the end of another any more. */
+static void
+unpark(struct model *m, const struct model_job *j)
+{
+    int key = j->options.key;
+
+    if (key >= 0 && j->place == MODEL_DELAYED && m->keys[key].holder == j)
+        m->keys[key].before = NULL;
 }
 
 /* due "": now, before all others. */
@@ -1680,12 +1759,14 @@ model_reschedule(struct model *m, struct model_job *j, const char *due,
     else if (j->place == MODEL_WAITS && m->ready_n <= tombs(m))
         say(out, "BROKEN ");
     else if (at >= 0) {
+        unpark(m, j);
         if (j->place == MODEL_WAITS)
             defer(m, j, at);
         else
             delay(m, j, at);
         say(out, "DELAYED %" PRId64, at);
     } else {
+        unpark(m, j);
         if (j->place == MODEL_DELAYED) {
             if (due[0])
                 to_back(m, j);
@@ -2105,6 +2186,8 @@ dump_keys(const struct model *m, struct lines *l, struct wr_buf *windows,
     for (int k = 0; k < MODEL_KEYS; k++) {
         if (m->keys[k].holder)
             add_line(l, "%s=%s", model_key(k), m->keys[k].holder->id);
+        if (m->keys[k].before)
+            add_line(l, "=%s=%s", model_key(k), m->keys[k].before->id);
     }
     flush_lines(l, "unique", unique);
 }

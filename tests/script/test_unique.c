@@ -239,6 +239,25 @@ a_job_that_holds_its_key_till_it_starts_may_enqueue_its_successor_U05(void **sta
 
 /* ---- those that come meanwhile ---- */
 
+/* An ack and a reserve of one job in one call. */
+static void
+rig_exchange_ack(const char *worker, const char *id)
+{
+    struct wr_reserve how = {
+        .worker = worker, .call = rig.call++, .free = 1, .lease_ms = RIG_LEASE};
+    struct wr_answer answer = {.id = wr_span_str(id),
+                               .token = wr_span_str(rig_token(worker, id)),
+                               .result = wr_span_str("")};
+    enum wr_answered acked;
+    struct wr_batch batch;
+
+    assert_int_equal(wr_store_exchange(rig.store, rig.queue, &how, &answer, 1, &acked,
+                                       &batch, &rig.err),
+                     WEIR_OK);
+    assert_int_equal(acked, WR_ANSWERED_OK);
+    wr_batch_fini(&batch);
+}
+
 static void
 a_conflict_replaces_the_holder_that_waits_U06(void **state)
 {
@@ -270,14 +289,79 @@ five_that_come_while_one_runs_give_exactly_one_more_with_the_last_payload_U06(
         assert_int_equal(put_last(job(payload, payload, NULL, " l", NULL), id), WEIR_OK);
         assert_string_equal(id, "p1"); /* the first of them */
     }
+    assert_int_equal(rig_take("w2", 9)->n, 0); /* not beside the one that runs */
+    rig_retry("w", "A", 0);                    /* which has not ended yet */
+    rig_promote(9);
+    assert_string_equal(rig_take("w", 9)->ids, "A");
+    redis_do(rig.redis, "DEL %s", rig_key(WR_QUEUE_KEY_wake));
+    rig_ack("w", "A"); /* does not free what is not its own any more */
+    assert_true(rig_has_marker());
     assert_string_equal(rig_take("w2", 9)->ids, "p1");
     assert_string_equal(redis_do(rig.redis, "HGET %s p1", rig_key(WR_QUEUE_KEY_jobs)),
                         "1 t 1796000000000 keep=9000 unique=k\np5");
-    rig_ack("w", "A"); /* does not free what is not its own any more */
     assert_int_equal(put(job("B", "x", NULL, "", NULL)), WR_ADMIT_UNIQUE);
     rig_ack("w2", "p1");
     assert_int_equal(rig_take("w", 9)->n, 0);
     assert_free("B");
+}
+
+/* Whatever the end of the one that runs: the one that waits for it is let in. */
+static void
+the_end_of_a_job_lets_in_the_one_that_waits_for_it_U06(void **state)
+{
+    char id[256];
+
+    (void)state;
+    for (int way = 0; way < 6; way++) {
+        rig_fresh(NULL);
+        put_last(job("A", "x", NULL, " l", NULL), id);
+        rig_take("w", 1);
+        put_last(job("B", "x", NULL, " l", NULL), id);
+        assert_string_equal(rig_where("B"), "JL");
+        if (way == 0)
+            rig_bury("w", "A");
+        if (way == 1 || way == 2)
+            rig_cancel("A");
+        if (way == 1)
+            rig_release("w", "A");
+        if (way == 2) {
+            rig_pass(RIG_LEASE);
+            rig_reclaim();
+        }
+        if (way == 3) { /* while it waits for its next attempt */
+            rig_retry("w", "A", 5000);
+            rig_cancel("A");
+        }
+        for (int loss = 0; way == 4 && loss < 3; loss++) {
+            rig_pass(20 * RIG_LEASE);
+            rig_promote(9);
+            if (loss > 0)
+                rig_take("w", 1);
+            rig_pass(RIG_LEASE);
+            rig_reclaim();
+        }
+        if (way == 5) {
+            rig_exchange_ack("w", "A");
+            assert_string_equal(rig_where("B"), "JPS"); /* handed out by the same call */
+        } else if (strcmp(rig_where("B"), "JR") != 0)
+            fail_msg("way %d: %s", way, rig_where("B"));
+        rig_assert_sums();
+    }
+}
+
+static void
+one_that_waits_for_another_gives_the_key_back_when_it_is_called_off_U06(void **state)
+{
+    char id[256];
+
+    (void)state;
+    put_last(job("A", "x", NULL, " l", NULL), id);
+    rig_take("w", 1);
+    put_last(job("B", "x", NULL, " l", NULL), id);
+    rig_cancel("B");
+    assert_int_equal(put(job("C", "x", NULL, "", NULL)), WR_ADMIT_UNIQUE);
+    rig_ack("w", "A");
+    assert_free("C");
 }
 
 static void
@@ -349,6 +433,8 @@ main(void)
         RIG_TEST(a_conflict_replaces_the_holder_that_waits_U06),
         RIG_TEST(
             five_that_come_while_one_runs_give_exactly_one_more_with_the_last_payload_U06),
+        RIG_TEST(the_end_of_a_job_lets_in_the_one_that_waits_for_it_U06),
+        RIG_TEST(one_that_waits_for_another_gives_the_key_back_when_it_is_called_off_U06),
         RIG_TEST(debounced_jobs_run_once_so_long_after_the_last_with_its_payload_U06),
         RIG_TEST(a_key_is_its_exact_bytes_U10),
     };

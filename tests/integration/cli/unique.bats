@@ -46,7 +46,7 @@ setup() { use_server main; }
 
 @test "--keep-last: five while one runs give exactly one more (U06)" {
     "$WEIR" enqueue t p0 -q k --unique key --keep-last
-    "$WEIR" work -q k -c 1 -- sh -c 'cat >>"$0"; echo >>"$0"; until [ -e "$0.go" ]; do sleep 0.02; done' \
+    "$WEIR" work -q k -c 4 -- sh -c 'cat >>"$0"; echo >>"$0"; until [ -e "$0.go" ]; do sleep 0.02; done' \
         "$BATS_TEST_TMPDIR/runs" 3>&- &
     pid=$!
     until_true grep -q p0 "$BATS_TEST_TMPDIR/runs"

@@ -1,0 +1,37 @@
+--- A job that took over the key of one that runs (keep-last) waits in `delayed` for that
+-- one's end: `unique` has "=KEY" -> the id that it waits for. "=" is in no encoded key.
+--- @include unique
+--- @include ledger
+--- @include ready
+--- @include wake
+--- @include touch
+
+-- For a job that was forgotten by hand nobody waits longer than a day.
+local PARK_MS = 86400000
+
+-- unique_next_touch(k, word, id): reads what unique_next() may write.
+local function unique_next_touch(k, word, id)
+  local key = string.match(word, '^[^=]+')
+  if key ~= '-' and redis.call('HGET', k.unique, '=' .. key) == id then
+    touch('LLEN', k.ready, k.wake)
+    touch('HLEN', k.tombs, k.state)
+    touch('ZCARD', k.delayed)
+  end
+end
+
+-- unique_next(k, word, id): this job has ended: the one that waits for that is ready.
+local function unique_next(k, word, id)
+  local key = string.match(word, '^[^=]+')
+  if key == '-' or redis.call('HGET', k.unique, '=' .. key) ~= id then
+    return
+  end
+  redis.call('HDEL', k.unique, '=' .. key)
+  local next_id = redis.call('HGET', k.unique, key)
+  if next_id and redis.call('HEXISTS', k.state, next_id) == 0
+     and redis.call('ZREM', k.delayed, next_id) == 1 then
+    ready_back(k.ready, k.tombs, {next_id})
+    k.let_in = true
+    ledger_add(k.stats, 'promoted', 1)
+    wake_worker(k.wake, k.ready, k.tombs, k.paused)
+  end
+end
