@@ -49,6 +49,16 @@ enum weir_outcome {
 typedef enum weir_outcome (*weir_handler_fn)(struct weir_delivery *delivery,
                                              void *context);
 
+/* One queue of a worker that does not treat all alike. */
+struct weir_worker_share {
+    const char *queue;
+    /* Its part of the starts while all queues have work: 6, 3 and 1 are 60, 30 and 10 %.
+     * 0: not said, counts as 1; at most WEIR_WEIGHT_MAX. */
+    unsigned weight;
+    size_t reserved; /* slots of each child that only this queue may use */
+};
+#define WEIR_WEIGHT_MAX 1000
+
 struct weir_worker_options { /* zero means the default */
     size_t struct_size;
     const char *url, *name_space, *password; /* as in weir_client_options */
@@ -66,6 +76,12 @@ struct weir_worker_options { /* zero means the default */
     bool notify; /* tell the service manager of NOTIFY_SOCKET (systemd, Type=notify) when
                     it is ready, how it is and when it ends; takes that variable and
                     WATCHDOG_USEC out of the environment */
+    /* Instead of queues. Not copied further than weir_worker_new(). With reserved slots a
+     * child claims only what can start at once, also of very short jobs. */
+    const struct weir_worker_share *shares;
+    size_t shares_count;
+    bool strict; /* a queue gets a slot only while those named before it are empty; with
+                    weights E_ARG */
 };
 #define WEIR_WORKER_OPTIONS_INIT .struct_size = sizeof(struct weir_worker_options)
 

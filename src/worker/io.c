@@ -38,6 +38,9 @@ serve(struct wr_io *io)
         return false;
     wr_io_look_at_types(io, wr_clock_ms());
     wr_io_rotate_lines(io);
+    wr_io_poll_markers(io, wr_clock_ms());
+    wr_io_count_long(io, wr_clock_ms());
+    wr_io_share(io);
     for (struct wr_line *l = io->lines; l && wr_clock_ms() >= io->again_ms; l = l->next) {
         atomic_store(&io->o->page->tick_ms, wr_clock_ms());
         if (wr_clock_ms() >= l->again_ms)
@@ -105,7 +108,7 @@ note_contact(struct wr_io *io)
 
     if (io->failures > 0 || wr_lease_is_away(io->o->lease))
         return;
-    wr_io_want(io, NULL, &r);
+    wr_io_want(io, NULL, 0, &r);
     if (r.free == 0)
         atomic_store(&io->o->page->contact_ms, wr_clock_ms());
 }

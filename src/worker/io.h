@@ -28,13 +28,23 @@ struct wr_line {
     struct wr_queue *queue;
     bool maybe_ready; /* ask it: a marker came, or the last answer was full */
     bool owes_call;   /* a marker was taken: call, also with nothing wanted */
+    bool polled;      /* its marker is being asked for */
     int64_t again_ms; /* this queue refused: not before */
     int64_t look_ms;  /* nothing is claimed before: much of it is not for this worker */
     unsigned failures;
     int64_t
         repeat;   /* number of a call whose end is not known: it is made again; 0: none */
     size_t doubt; /* jobs it may have claimed */
+    size_t outstanding; /* claimed and not answered */
     struct wr_pending answers[WR_VERDICTS];
+    int64_t asked_ms; /* when it was called last */
+
+    size_t rank; /* its place in the order of a strict worker */
+    unsigned weight;
+    size_t reserved;   /* slots that it alone may use */
+    bool competes;     /* had work in the last turn */
+    double pass, plan; /* what it ran, divided by its weight; the same while planning */
+    size_t quota;      /* what it may claim in this turn */
 };
 
 struct wr_io {
@@ -61,6 +71,8 @@ struct wr_io {
     int64_t registry_ms;
     struct wr_buf types; /* as struct wr_reserve has them; empty: everything */
     bool types_listed, knows_nothing;
+    size_t long_n; /* slots whose job will not end in a moment */
+    int64_t counted_ms;
     int64_t stop_again_ms, progress_ms, checked_ms;
 
     struct wr_conn *block; /* waits for markers */
@@ -69,6 +81,7 @@ struct wr_io {
     struct wr_line *claim_line; /* NULL: none */
     int64_t claim_call;
     size_t claim_wanted;
+    int64_t polled_ms;
     int64_t posted_ms, block_ms, connect_ms, marker_lost_ms;
     bool timed_out; /* the last block ended without a marker: look, to be sure */
 };
@@ -85,6 +98,14 @@ void wr_io_look_for_queues(struct wr_io *io, int64_t now);
 void wr_io_rotate_lines(struct wr_io *io);
 struct wr_line *wr_io_line_of(struct wr_io *io, const struct wr_queue *queue);
 
+/* ---- io_share.c ---- */
+
+/* Divides what can be claimed in this turn among the queues that have work. */
+void wr_io_share(struct wr_io *io);
+void wr_io_note_share(struct wr_line *l, size_t n); /* it got n jobs */
+/* Slots that jobs of this queue can start in, once `ending` of its jobs are answered. */
+size_t wr_io_free_for(const struct wr_io *io, const struct wr_line *l, size_t ending);
+
 /* ---- io_types.c ---- */
 
 void wr_io_look_at_types(struct wr_io *io, int64_t now);
@@ -94,8 +115,9 @@ void wr_io_look_at_types(struct wr_io *io, int64_t now);
 int64_t wr_io_jobs_left(const struct wr_io *io);
 /* No reason stands against new jobs, but that of free slots. */
 bool wr_io_may_claim(const struct wr_io *io);
-/* What to claim in a call on this queue; NULL: on any. */
-void wr_io_want(const struct wr_io *io, const struct wr_line *l, struct wr_reserve *r);
+/* What to claim in a call on this queue that gives `ending` answers; NULL: on any. */
+void wr_io_want(const struct wr_io *io, const struct wr_line *l, size_t ending,
+                struct wr_reserve *r);
 /* Takes the batch: its jobs go to the slots. */
 void
 wr_io_admit(struct wr_io *io, struct wr_line *l, struct wr_batch *batch, int64_t sent_ms);
@@ -126,12 +148,16 @@ void wr_io_doubt_claim(struct wr_io *io);
 
 /* Posts the blocking command, if there is nothing better to do. */
 void wr_io_post_block(struct wr_io *io, int64_t now);
+/* While some queues keep it busy it does not wait for the others: it takes their markers
+ * now and then. */
+void wr_io_poll_markers(struct wr_io *io, int64_t now);
 /* Reads its reply, if it has come. */
 void wr_io_take_marker(struct wr_io *io);
 void wr_io_drop_block(struct wr_io *io);
 
 /* ---- io_runs.c ---- */
 
+void wr_io_count_long(struct wr_io *io, int64_t now);
 /* Answers when to look again. */
 int64_t wr_io_check_runs(struct wr_io *io, int64_t now);
 void wr_io_send_progress(struct wr_io *io, int64_t now);

@@ -78,9 +78,11 @@ count_answer(struct wr_io *io, const struct wr_run *run, enum wr_verdict kind)
 
 /* Takes the first n of a list that were given, and frees them. */
 static void
-drop_answers(struct wr_io *io, struct wr_pending *p, enum wr_verdict kind, size_t n,
+drop_answers(struct wr_io *io, struct wr_line *l, enum wr_verdict kind, size_t n,
              const enum wr_answered *words)
 {
+    struct wr_pending *p = &l->answers[kind];
+
     for (size_t i = 0; i < n; i++) {
         struct wr_run *run = p->first;
 
@@ -91,6 +93,7 @@ drop_answers(struct wr_io *io, struct wr_pending *p, enum wr_verdict kind, size_
         p->n--;
         say_answered(run, kind, words[i]);
         io->outstanding--;
+        l->outstanding--;
         count_answer(io, run, kind);
         if (run->phase == WR_RUN_ABANDONED) { /* its thread still uses it */
             pthread_mutex_lock(&io->runner->mu);
@@ -169,7 +172,7 @@ give_answers(struct wr_io *io, struct wr_line *l, enum wr_verdict kind, answer_f
         note_failure(io, l, rc, &err);
         if (rc != WEIR_OK)
             return false;
-        drop_answers(io, &l->answers[kind], kind, n, words);
+        drop_answers(io, l, kind, n, words);
     }
     return true;
 }
@@ -199,6 +202,8 @@ take_batch(struct wr_io *io, struct wr_line *l, size_t wanted, struct wr_batch *
            int64_t sent_ms)
 {
     l->owes_call = false;
+    l->asked_ms = sent_ms;
+    wr_io_note_share(l, batch->n);
     if (batch->word == WR_RESERVE_MORE && batch->n == 0)
         l->look_ms = wr_clock_ms() + LOOK_MS;
     if (wanted > 0) {
@@ -226,7 +231,7 @@ exchange(struct wr_io *io, struct wr_line *l)
     size_t wanted;
     enum weir_err rc;
 
-    wr_io_want(io, l, &r);
+    wr_io_want(io, l, n, &r);
     wanted = r.free + r.ahead;
     if (io->w->jobs_left)
         atomic_fetch_sub(io->w->jobs_left, (int64_t)wanted);
@@ -241,7 +246,7 @@ exchange(struct wr_io *io, struct wr_line *l)
         wr_batch_fini(&batch);
         return false;
     }
-    drop_answers(io, &l->answers[WR_VERDICT_ACK], WR_VERDICT_ACK, n, words);
+    drop_answers(io, l, WR_VERDICT_ACK, n, words);
     take_batch(io, l, wanted, &batch, sent_ms);
     return true;
 }
@@ -252,7 +257,7 @@ wr_io_post_claim(struct wr_io *io, struct wr_line *l, int64_t now)
     struct wr_reserve r = {
         .worker = io->o->page->worker, .call = io->call, .lease_ms = io->w->lease_ms};
 
-    wr_io_want(io, l, &r);
+    wr_io_want(io, l, 0, &r);
     r.ahead = 0;
     io->call++;
     io->claim_line = l;
@@ -340,7 +345,7 @@ wr_io_serve_line(struct wr_io *io, struct wr_line *l)
         return (l->answers[WR_VERDICT_ACK].n > 0 &&
                 give_answers(io, l, WR_VERDICT_ACK, wr_store_ack)) ||
                done;
-    wr_io_want(io, l, &r);
+    wr_io_want(io, l, 0, &r);
     if (l->answers[WR_VERDICT_ACK].n > 0 || l->owes_call || l->repeat > 0 ||
         (l->maybe_ready && r.free + r.ahead > 0))
         return exchange(io, l);

@@ -17,7 +17,7 @@ ahead_limit(const struct wr_io *io)
     if (us < 0 || us > AHEAD_US / 2)
         return 0;
     each = AHEAD_US / (us < 1 ? 1 : us);
-    each *= (int64_t)io->runner->slots;
+    each *= (int64_t)(io->runner->slots - io->long_n);
     return each < WR_AHEAD_MAX ? (size_t)each : WR_AHEAD_MAX;
 }
 
@@ -40,24 +40,38 @@ wr_io_may_claim(const struct wr_io *io)
     return may_run(io) && !io->alone && !io->alone_runs && !io->knows_nothing;
 }
 
-void
-wr_io_want(const struct wr_io *io, const struct wr_line *l, struct wr_reserve *r)
+/* With reserved slots a job that waits for a slot might get one of these. */
+static size_t
+ahead_free(const struct wr_io *io, size_t out)
 {
-    size_t slots = io->runner->slots, ahead = ahead_limit(io), free, total, left;
-    size_t out = io->outstanding + io->doubt - (l ? l->doubt : 0);
+    size_t slots = io->runner->slots, ahead = io->w->reserved > 0 ? 0 : ahead_limit(io);
+    size_t total = out < slots + ahead ? slots + ahead - out : 0;
+
+    /* A batch that is worth the call, once the slots are busy. */
+    return out >= slots && total < ahead / 4 ? 0 : total;
+}
+
+void
+wr_io_want(const struct wr_io *io, const struct wr_line *l, size_t ending,
+           struct wr_reserve *r)
+{
+    size_t slots = io->runner->slots, free, total;
+    size_t out = io->outstanding + io->doubt - (l ? l->doubt : 0) - ending;
     int64_t limit = wr_io_jobs_left(io);
 
     r->free = r->ahead = 0;
     r->types = io->types.len > 0 ? io->types.ptr : NULL;
     if (!wr_io_may_claim(io) || limit <= 0 || (l && wr_clock_ms() < l->look_ms))
         return;
-    left = limit < WR_IO_CALL_MAX ? (size_t)limit : WR_IO_CALL_MAX;
-    free = out < slots ? slots - out : 0;
-    total = out < slots + ahead ? slots + ahead - out : 0;
-    /* A batch that is worth the call, once the slots are busy. */
-    if (free == 0 && total < ahead / 4)
-        total = 0;
-    total = total < left ? total : left;
+    free = l ? wr_io_free_for(io, l, ending) : out < slots ? slots - out : 0;
+    total = ahead_free(io, out);
+    if (io->w->reserved > 0 || (io->w->strict && free == 0))
+        total = free;
+    if (limit < (int64_t)total)
+        total = (size_t)limit;
+    if (l && l->quota < total)
+        total = l->quota;
+    total = total < WR_IO_CALL_MAX ? total : WR_IO_CALL_MAX;
     r->free = free < total ? free : total;
     r->ahead = total - r->free;
 }
@@ -168,6 +182,7 @@ wr_io_admit(struct wr_io *io, struct wr_line *line, struct wr_batch *batch,
             break; /* more than was asked for: lapses as well */
         fill_run(io, run, line, &ref->batch.jobs[i], ref, sent_ms);
         io->outstanding++;
+        line->outstanding++;
         if (put_aside(io, line, run))
             continue;
         run->next = NULL;

@@ -7,6 +7,7 @@
 #define CHECK_MS 5         /* between looks at all runs */
 #define RECALL_MS 20       /* short jobs that wait so long stand behind a long one */
 #define AHEAD_WAIT_MS 2000 /* a job claimed ahead waits no longer */
+#define ALL_LONG_MS 100    /* nor this, when every slot has a long job */
 #define PROGRESS_MS 500
 #define STOP_AGAIN_MS 500 /* a stop that came before its command had started */
 
@@ -26,6 +27,27 @@ abandon(struct wr_io *io, struct wr_run *run)
     io->replace = true;
 }
 
+/* A slot with a long job takes no part in claiming ahead. */
+void
+wr_io_count_long(struct wr_io *io, int64_t now)
+{
+    struct wr_runner *r = io->runner;
+
+    if (now < io->counted_ms + CHECK_MS)
+        return;
+    io->counted_ms = now;
+    io->long_n = 0;
+    for (size_t i = 0; i < r->n && io->outstanding > 0; i++) {
+        const struct wr_run *run = &r->runs[i];
+
+        if (atomic_load_explicit(&run->phase, memory_order_acquire) == WR_RUN_RUNNING &&
+            now - run->d.started_ms > RECALL_MS)
+            io->long_n++;
+    }
+    if (io->long_n > r->slots)
+        io->long_n = r->slots;
+}
+
 /* Timeouts of C handlers, stops that came too early, jobs that wait too long. Answers
  * when to look again. */
 int64_t
@@ -38,6 +60,7 @@ wr_io_check_runs(struct wr_io *io, int64_t now)
     if (now < io->checked_ms + CHECK_MS)
         return now + CHECK_MS;
     io->checked_ms = now;
+    wr_io_count_long(io, now);
     if (again)
         io->stop_again_ms = now + STOP_AGAIN_MS;
     pthread_mutex_lock(&r->mu);
@@ -50,7 +73,8 @@ wr_io_check_runs(struct wr_io *io, int64_t now)
         if (run->phase == WR_RUN_WAITING && !run->alone) {
             waits = true;
             stuck = stuck || now - run->claimed_ms > RECALL_MS;
-            late = late || now - run->claimed_ms > AHEAD_WAIT_MS;
+            late = late || now - run->claimed_ms >
+                               (io->long_n >= r->slots ? ALL_LONG_MS : AHEAD_WAIT_MS);
         }
         if (run->phase != WR_RUN_RUNNING)
             continue;

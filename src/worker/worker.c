@@ -55,36 +55,12 @@ copy_text(char **out, const char *text)
 }
 
 static enum weir_err
-copy_queues(struct weir_worker *w, const char *const *queues, struct weir_error *err)
-{
-    size_t n = 0;
-
-    while (queues && queues[n])
-        n++;
-    if (n == 0)
-        return WEIR_OK;
-    w->queues = calloc(n + 1, sizeof(*w->queues));
-    for (size_t i = 0; w->queues && i < n; i++) {
-        if (!wr_text_is_queue(wr_span_str(queues[i])))
-            return wr_fail(
-                err, WEIR_E_ARG, 0,
-                "queue name: 1 to 128 bytes without braces or control characters");
-        w->queues[i] = strdup(queues[i]);
-        if (!w->queues[i])
-            return wr_fail(err, WEIR_E_NO_MEMORY, 0, "worker");
-    }
-    return w->queues ? WEIR_OK : wr_fail(err, WEIR_E_NO_MEMORY, 0, "worker");
-}
-
-static enum weir_err
 fill(struct weir_worker *w, const struct weir_worker_options *o, struct weir_error *err)
 {
     long cpus = sysconf(_SC_NPROCESSORS_ONLN);
     struct wr_url url;
     enum weir_err rc = read_lease(o->lease_ms, &w->lease_ms, err);
 
-    if (rc == WEIR_OK)
-        rc = copy_queues(w, o->queues, err);
     if (rc != WEIR_OK)
         return rc;
     w->concurrency = o->concurrency ? o->concurrency : cpus > 0 ? (size_t)cpus : 1;
@@ -92,6 +68,9 @@ fill(struct weir_worker *w, const struct weir_worker_options *o, struct weir_err
     if (w->concurrency > WR_SLOTS_MAX || w->processes > PROCESSES_MAX)
         return wr_fail(err, WEIR_E_ARG, 0, "at most %d slots a child and %d children",
                        WR_SLOTS_MAX, PROCESSES_MAX);
+    rc = wr_worker_copy_queues(w, o, err);
+    if (rc != WEIR_OK)
+        return rc;
     w->grace_ms = o->grace_ms > 0 ? o->grace_ms : GRACE_DEFAULT_MS;
     w->max_jobs = o->once ? 1 : o->max_jobs;
     w->no_scheduler = o->no_scheduler;
@@ -144,9 +123,7 @@ weir_worker_free(struct weir_worker *w)
         w->plugins = p->next;
         wr_plugin_free(p);
     }
-    for (size_t i = 0; w->queues && w->queues[i]; i++)
-        free(w->queues[i]);
-    free(w->queues);
+    wr_worker_free_queues(w);
     if (w->password)
         explicit_bzero(w->password, strlen(w->password));
     if (w->url)

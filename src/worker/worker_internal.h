@@ -43,11 +43,20 @@ struct wr_shared {
     _Atomic bool stopping; /* the supervisor's */
 };
 
+/* What weir_worker_share says of one queue. */
+struct wr_share {
+    unsigned weight; /* from 1 */
+    size_t reserved;
+};
+
 /* Never written after weir_worker_new() and the registrations, but for its atomics, and
  * by the supervisor before its first fork. */
 struct weir_worker {
     char *url, *ns, *password, *pidfile;
     char **queues; /* NULL: every registered queue */
+    struct wr_share *shares; /* one for each of them; NULL: all alike */
+    size_t reserved;         /* slots of a child, the sum of the shares' */
+    bool strict;             /* in the order of queues */
     size_t concurrency, processes, max_jobs;
     int64_t lease_ms, grace_ms, max_time_ms;
     bool no_scheduler, drain, notify;
@@ -63,6 +72,13 @@ struct weir_worker {
     struct wr_shared *shared;   /* while it runs */
     _Atomic int64_t *jobs_left; /* there; NULL: no limit */
 };
+
+/* shares.c: queues, shares, reserved and strict from the options; concurrency is known.
+ * What is there after a failure is freed as well. */
+enum weir_err wr_worker_copy_queues(struct weir_worker *w,
+                                    const struct weir_worker_options *o,
+                                    struct weir_error *err) WEIR_MUST_CHECK;
+void wr_worker_free_queues(struct weir_worker *w);
 
 /* Seats of a child's spawner: one a slot for commands, and for each kind of co-process.
  */

@@ -1,6 +1,7 @@
 #include "integration/worker_rig.h"
 
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 
 struct worker_rig rig;
@@ -14,7 +15,7 @@ rig_start_with(struct weir_worker_options o)
     o.struct_size = sizeof(o);
     if (!o.url)
         o.url = rig.url ? rig.url : redis_server_url(rig.server);
-    if (!o.queues)
+    if (!o.queues && o.shares_count == 0)
         o.queues = queues;
     if (o.concurrency == 0)
         o.concurrency = 2;
@@ -97,21 +98,47 @@ rig_setup(void **state)
     return 0;
 }
 
+static bool
+add_name(const char *queue, void *context)
+{
+    char(*names)[32] = context;
+    size_t n = 0;
+
+    while (n < 31 && names[n][0])
+        n++;
+    snprintf(names[n], sizeof(names[n]), "%s", queue);
+    return true;
+}
+
+/* Every queue there is. deep: also the walk through their structures. */
+static void
+audit_all(bool deep)
+{
+    char names[32][32] = {{0}};
+
+    assert_int_equal(weir_queue_list(rig.client, add_name, names, NULL), WEIR_OK);
+    for (size_t i = 0; names[i][0]; i++) {
+        struct weir_audit a = audit_of(rig.client, names[i]);
+        size_t findings = 0;
+
+        if (!weir_audit_is_good(&a))
+            fail_msg("queue %s: the sums are off", names[i]);
+        if (deep)
+            assert_int_equal(
+                weir_queue_audit_deep(rig.client, names[i], NULL, NULL, &findings, NULL),
+                WEIR_OK);
+        assert_int_equal(findings, 0);
+    }
+}
+
 int
 rig_teardown(void **state)
 {
-    struct weir_audit a = audit_of(rig.client, "q");
-    size_t findings = 0;
-
     (void)state;
+    audit_all(false);
     while (rig.workers_n > 0)
         worker_end(rig.workers[--rig.workers_n], SIGTERM);
-    assert_true(weir_audit_is_good(&a));
-    a = audit_of(rig.client, "q");
-    assert_true(weir_audit_is_good(&a));
-    assert_int_equal(weir_queue_audit_deep(rig.client, "q", NULL, NULL, &findings, NULL),
-                     WEIR_OK);
-    assert_int_equal(findings, 0);
+    audit_all(true);
     weir_client_close(rig.client);
     return 0;
 }

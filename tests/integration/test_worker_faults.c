@@ -415,45 +415,6 @@ a_job_without_a_handler_waits_for_a_worker_that_has_one(void **state)
     weir_job_view_free(v);
 }
 
-/* What was sent; what scripts call inside does not count. */
-static long
-commands(void)
-{
-    static const char *const sent[] = {
-        "cmdstat_evalsha:calls=", "cmdstat_blpop:calls=", "cmdstat_ping:calls=", NULL};
-    const char *all = redis_do(rig.server, "INFO commandstats");
-    long n = 0;
-
-    for (const char *const *name = sent; *name; name++) {
-        const char *text = strstr(all, *name);
-
-        n += text ? strtol(text + strlen(*name), NULL, 10) : 0;
-    }
-    return n;
-}
-
-static void
-an_idle_worker_sends_at_most_one_command_a_second(void **state)
-{
-    static const char *const one[] = {"q", NULL};
-    int64_t start;
-    long before;
-
-    (void)state;
-    rig_start_with((struct weir_worker_options){.no_scheduler = true, .queues = one});
-    rig_enqueue(JOB(), "j", "echo");
-    AWAIT(rig_is("j", "done"));
-    start = wr_clock_ms();
-    AWAIT(wr_clock_ms() - start > 1500);
-    before = commands();
-    start = wr_clock_ms();
-    AWAIT(wr_clock_ms() - start > 10000);
-    before = commands() - before;
-    print_message("%ld commands in 10 s\n", before);
-    /* Five every 5 s; the window may cut off one more of each. */
-    assert_in_range(before, 1, 15);
-}
-
 int
 main(void)
 {
@@ -473,7 +434,6 @@ main(void)
         TEST(a_startup_hook_that_fails_ends_the_worker_with_its_error),
         TEST(a_spawner_that_is_killed_costs_its_child_and_no_attempt),
         TEST(a_job_without_a_handler_waits_for_a_worker_that_has_one),
-        TEST(an_idle_worker_sends_at_most_one_command_a_second),
     };
     int failed;
 
