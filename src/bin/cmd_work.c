@@ -10,11 +10,16 @@
 #include "base/error.h"
 #include "bin/commands.h"
 #include "bin/handlers.h"
+#include "bin/work_queues.h"
 #include "cli/config.h"
 
 static const struct cli_opt work_options[] = {
-    {"queue", 'q', CLI_LIST, offsetof(struct work_opts, queues), "Q",
-     "serve this queue (default: every registered one)"},
+    {"queue", 'q', CLI_LIST, offsetof(struct work_opts, queues), "Q[:W]",
+     "serve this queue, with this weight (default: every registered one)"},
+    {"strict", 0, CLI_FLAG, offsetof(struct work_opts, strict), NULL,
+     "a queue only while those named before it are empty"},
+    {"reserve", 0, CLI_LIST, offsetof(struct work_opts, reserve), "Q=N",
+     "keep N slots of each child for this queue"},
     {"exec", 0, CLI_LIST, offsetof(struct work_opts, exec), "TYPE=CMD",
      "run CMD by /bin/sh for jobs of this type"},
     {"coproc", 0, CLI_LIST, offsetof(struct work_opts, coprocs), "TYPE=CMD",
@@ -97,29 +102,6 @@ fill(struct cli *cli, const struct work_opts *o, struct weir_worker_options *w,
     return WEIR_OK;
 }
 
-/* Those of -q, else of the setting, whose names have commas between; *names holds them.
- * NULL at the end. */
-static const char **
-choose_queues(struct cli *cli, const struct work_opts *o, char **names)
-{
-    const char *setting = cli_setting(cli->settings, CLI_SET_QUEUES);
-    const char **queues = cli_alloc((o->queues.n + 1) * sizeof(*queues));
-    char *rest = NULL, *name;
-    size_t n = 0;
-
-    for (; n < o->queues.n; n++)
-        queues[n] = o->queues.items[n];
-    if (n > 0 || !setting)
-        return queues;
-    *names = cli_strdup(setting);
-    for (name = strtok_r(*names, ", ", &rest); name; name = strtok_r(NULL, ", ", &rest)) {
-        queues = cli_grow(queues, n + 2, sizeof(*queues));
-        queues[n++] = name;
-    }
-    queues[n] = NULL;
-    return queues;
-}
-
 /* The messages go to the end of a file; it may be moved away and the worker restarted. */
 static enum weir_err
 redirect_log(struct cli *cli, const struct work_opts *o, struct weir_error *err)
@@ -171,20 +153,22 @@ bin_worker_new(struct cli *cli, const struct work_opts *o, const char *url,
         .name_space = cli_setting(cli->settings, CLI_SET_NAMESPACE),
         .password = cli_password(cli->settings),
     };
-    char *names = NULL;
-    const char **queues = choose_queues(cli, o, &names);
-    enum weir_err rc = check_zeros(o, err);
+    struct bin_queues queues;
+    enum weir_err rc = bin_queues_read(cli, o, &queues, err);
 
+    *out = NULL;
+    w.shares = queues.shares;
+    w.shares_count = queues.n;
+    w.strict = queues.strict;
+    if (rc == WEIR_OK)
+        rc = check_zeros(o, err);
     if (rc == WEIR_OK)
         rc = fill(cli, o, &w, err);
-    w.queues = queues;
-    *out = NULL;
     if (rc == WEIR_OK)
         rc = weir_worker_new(&w, out, err);
     if (rc == WEIR_OK)
         rc = bin_add_handlers(cli, o, *out, err);
-    free(queues);
-    free(names);
+    bin_queues_fini(&queues);
     if (rc != WEIR_OK) {
         weir_worker_free(*out);
         *out = NULL;
@@ -220,6 +204,7 @@ const struct cli_cmd cmd_work = {
     .args = "[-- CMD ARG...]",
     .summary = "run jobs: CMD for every job, payload on stdin, stdout is the result",
     .examples = "  weir work -q mail -- ./send-mail\n"
+                "  weir work -q mail:6 -q report:1 -- ./run-job\n"
                 "  weir work --exec 'hash=sha256sum'\n",
     .takes_command = true,
     .needs = CLI_NEEDS_SETTINGS,

@@ -17,7 +17,8 @@ enum kind {
     KIND_TEXT,
     KIND_SECRET,
     KIND_DURATION,
-    KIND_COUNT
+    KIND_COUNT,
+    KIND_SWITCH
 };
 
 static const struct row {
@@ -50,6 +51,17 @@ set_value(struct value *v, const char *text, const char *origin)
 }
 
 static bool
+is_one_of(const char *text, const char *const *words)
+{
+    while (*words && strcasecmp(text, *words) != 0)
+        words++;
+    return *words != NULL;
+}
+
+static const char *const on_words[] = {"yes", "on", "true", "1", NULL};
+static const char *const off_words[] = {"no", "off", "false", "0", NULL};
+
+static bool
 is_good(enum kind kind, const char *text)
 {
     int64_t number;
@@ -62,6 +74,8 @@ is_good(enum kind kind, const char *text)
         return wr_text_duration(text, &number);
     case KIND_COUNT:
         return wr_text_int(text, 0, 1000000000, &number);
+    case KIND_SWITCH:
+        return is_one_of(text, on_words) || is_one_of(text, off_words);
     }
     return false;
 }
@@ -69,8 +83,9 @@ is_good(enum kind kind, const char *text)
 static const char *
 kind_words(enum kind kind)
 {
-    return kind == KIND_DURATION ? "a duration like 250ms, 15s, 5m"
-                                 : "a whole number from 0 to 1000000000";
+    return kind == KIND_SWITCH     ? "yes or no"
+           : kind == KIND_DURATION ? "a duration like 250ms, 15s, 5m"
+                                   : "a whole number from 0 to 1000000000";
 }
 
 /* ---- the file ---- */
@@ -368,17 +383,36 @@ cli_setting_show(const struct cli_settings *s, enum cli_setting which, char *out
         wr_url_wipe(&url);
 }
 
+static enum weir_err
+check_value(const struct value *v, enum kind kind, struct weir_error *err)
+{
+    if (is_good(kind, v->text))
+        return WEIR_OK;
+    return wr_fail(err, WEIR_E_CONFIG, 0, "%s: \"%.40s\" is not %s", v->origin, v->text,
+                   kind_words(kind));
+}
+
+enum weir_err
+cli_setting_switch(const struct cli_settings *s, enum cli_setting which, bool *out,
+                   struct weir_error *err)
+{
+    const struct value *v = &s->values[which];
+    enum weir_err rc = v->text ? check_value(v, rows[which].kind, err) : WEIR_OK;
+
+    if (v->text && rc == WEIR_OK)
+        *out = is_one_of(v->text, on_words);
+    return rc;
+}
+
 enum weir_err
 cli_setting_number(const struct cli_settings *s, enum cli_setting which, int64_t *out,
                    struct weir_error *err)
 {
     const struct value *v = &s->values[which];
+    enum weir_err rc = v->text ? check_value(v, rows[which].kind, err) : WEIR_OK;
 
-    if (!v->text)
-        return WEIR_OK;
-    if (!is_good(rows[which].kind, v->text))
-        return wr_fail(err, WEIR_E_CONFIG, 0, "%s: \"%.40s\" is not %s", v->origin,
-                       v->text, kind_words(rows[which].kind));
+    if (!v->text || rc != WEIR_OK)
+        return rc;
     if (rows[which].kind == KIND_DURATION)
         (void)wr_text_duration(v->text, out);
     else

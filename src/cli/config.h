@@ -32,7 +32,11 @@
     X(LEASE, "lease", NULL, "WEIR_LEASE", "VISIBILITY_TIMEOUT", NULL, "15s", DURATION, \
       "work, scheduler: the lease of a delivery") \
     X(QUEUES, "queues", NULL, "WEIR_QUEUES", NULL, NULL, NULL, TEXT, \
-      "work: names with commas between") \
+      "work: names with commas between, each with :WEIGHT if it has one") \
+    X(STRICT, "strict", NULL, "WEIR_STRICT", NULL, NULL, NULL, SWITCH, \
+      "work: a queue only while those before it are empty") \
+    X(RESERVE, "reserve", NULL, "WEIR_RESERVE", NULL, NULL, NULL, TEXT, \
+      "work: QUEUE=SLOTS kept for that queue, with commas between") \
     X(CONCURRENCY, "concurrency", NULL, "WEIR_CONCURRENCY", NULL, NULL, NULL, COUNT, \
       "work: slots of a child") \
     X(PROCESSES, "processes", NULL, "WEIR_PROCESSES", NULL, NULL, "1", COUNT, \
@@ -77,6 +81,11 @@ void cli_setting_show(const struct cli_settings *settings, enum cli_setting whic
 enum weir_err
 cli_setting_number(const struct cli_settings *settings, enum cli_setting which,
                    int64_t *out, struct weir_error *err) WEIR_MUST_CHECK;
+
+/* yes or no; *out stays as it is when there is none. E_CONFIG. */
+enum weir_err
+cli_setting_switch(const struct cli_settings *settings, enum cli_setting which, bool *out,
+                   struct weir_error *err) WEIR_MUST_CHECK;
 
 /* The password that goes with the URL; NULL if there is none beside the URL's own. */
 const char *cli_password(const struct cli_settings *settings);

@@ -66,6 +66,63 @@ one_worker_is_up() {
     daemon=
 }
 
+@test "weights and --strict together are an error that says so, on the command line and in the file (P02)" {
+    exits 64 "$WEIR" work -q a -q b:2 -q c --strict -- true
+    says "queue b: strict order and weights exclude each other"
+    printf 'queues = a, b:2, c\nstrict = yes\n' >"$BATS_TEST_TMPDIR/weir.conf"
+    exits 64 "$WEIR" work --config "$BATS_TEST_TMPDIR/weir.conf" -- true
+    says "queue b: strict order and weights exclude each other"
+    printf 'strict = perhaps\n' >"$BATS_TEST_TMPDIR/weir.conf"
+    exits 78 "$WEIR" work --config "$BATS_TEST_TMPDIR/weir.conf" -- true
+    says "weir.conf:1: strict: not yes or no"
+}
+
+@test "weights, order and reserved slots that make no sense are refused (P02)" {
+    exits 64 "$WEIR" work -q a:0 -- true
+    says "queue a:0: a weight is from 1 to 1000"
+    exits 64 "$WEIR" work -q a:1001 -- true
+    exits 64 "$WEIR" work -q a:6 -q a:2 -- true
+    says "queue a is named twice"
+    exits 64 "$WEIR" work --strict -- true
+    says "name the queues, the most important first"
+    exits 64 "$WEIR" work -q a --reserve b=1 -- true
+    says "does not serve that queue"
+    exits 64 "$WEIR" work -q a --reserve a -- true
+    says "not QUEUE=SLOTS"
+    exits 64 "$WEIR" work -q a -q b --reserve a=2 -c 2 -- true
+    says "none is left for the other queues"
+}
+
+@test "a worker with weights, an order or reserved slots runs its jobs (P01)" {
+    for args in '-q w1:6 -q w2' '-q w1 -q w2 --strict' '-q w1 -q w2 --reserve w1=1 -c 2'; do
+        "$WEIR" enqueue t -q w1 --id one
+        "$WEIR" enqueue t -q w2 --id two
+        # shellcheck disable=SC2086
+        exits 0 "$WEIR" work $args --drain -- true
+        [ "$("$WEIR" audit -q w1 -q w2 --json | jq -s 'map(.ready) | add')" = 0 ]
+    done
+}
+
+@test "a name that ends like a weight is written with a colon more" {
+    "$WEIR" enqueue t -q 'odd:6' --id odd
+    "$WEIR" enqueue t -q odd --id even
+    exits 0 "$WEIR" work -q 'odd:6:' --strict --drain -- true
+    [ "$(state_of even)" = ready ]
+    [ "$("$WEIR" audit -q 'odd:6' --json | jq .done)" = 1 ]
+    exits 0 "$WEIR" work -q 'odd:6' --drain -- true
+    [ "$("$WEIR" audit -q odd --json | jq .done)" = 1 ]
+}
+
+@test "a job without a handler is shown: status, queue show, job show" {
+    "$WEIR" enqueue unknown -q shelf --id nobody
+    exits 0 "$WEIR" work -q shelf --drain --exec 'known=true'
+    [ "$("$WEIR" status -q shelf --json | jq -c '[.shelved, .shelved_type, .delayed]')" = '[1,"unknown",1]' ]
+    exits 0 "$WEIR" queue show shelf
+    says "$(printf 'shelved\t1')"
+    exits 0 "$WEIR" job show nobody -q shelf
+    says "no_handler no handler for type unknown on worker"
+}
+
 @test "mistakes on the command line of work" {
     exits 64 "$WEIR" work -q x
     says "nothing to run"
