@@ -53,7 +53,7 @@ struct wr_share {
  * by the supervisor before its first fork. */
 struct weir_worker {
     char *url, *ns, *password, *pidfile;
-    char **queues; /* NULL: every registered queue */
+    char **queues;           /* NULL: every registered queue */
     struct wr_share *shares; /* one for each of them; NULL: all alike */
     size_t reserved;         /* slots of a child, the sum of the shares' */
     bool strict;             /* in the order of queues */
@@ -75,9 +75,9 @@ struct weir_worker {
 
 /* shares.c: queues, shares, reserved and strict from the options; concurrency is known.
  * What is there after a failure is freed as well. */
-enum weir_err wr_worker_copy_queues(struct weir_worker *w,
-                                    const struct weir_worker_options *o,
-                                    struct weir_error *err) WEIR_MUST_CHECK;
+enum weir_err
+wr_worker_copy_queues(struct weir_worker *w, const struct weir_worker_options *o,
+                      struct weir_error *err) WEIR_MUST_CHECK;
 void wr_worker_free_queues(struct weir_worker *w);
 
 /* Seats of a child's spawner: one a slot for commands, and for each kind of co-process.
