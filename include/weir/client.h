@@ -201,6 +201,45 @@ struct weir_job_numbers {
 WEIR_API void
 weir_job_view_numbers(const struct weir_job_view *v, struct weir_job_numbers *out);
 
+/* ---- what jobs print ---- */
+
+/* Output is kept of a job's last four runs: of each its begin (16 KiB) and its end (48
+ * KiB). It is there within a second while the job runs, and goes with the job. */
+struct weir_output_line {
+    int64_t run;     /* 1: the first delivery */
+    int64_t at;      /* ms since 1970, by the server's clock */
+    const char *ptr; /* any bytes, with the newline; may be empty */
+    size_t len;
+    bool part; /* has no newline: the next one goes on with it */
+    int64_t left_out,
+        left_out_lines; /* bytes and lines before this one; seldom 0 lines
+                           though there are bytes: nobody could count them */
+};
+/* Answers false to stop. */
+typedef bool (*weir_output_fn)(const struct weir_output_line *line, void *context);
+
+/* Where a reader is. Begin with zeroes, or with a run. */
+struct weir_output_place {
+    int64_t run; /* 0: the newest that is kept */
+    /* The library's. */
+    int64_t offset, bytes, lines;
+    char queue[132];
+    /* Filled in by each call. */
+    char state[16];     /* of the job */
+    int64_t deliveries; /* so far */
+    int64_t next_run;   /* that is kept after this one; 0: none */
+    bool kept;          /* anything is kept of this run */
+    bool open;          /* more may come of it */
+};
+
+/* Gives all that has come since the last call of one run. E_NO_JOB: as weir_job_inspect.
+ * Asks little of the server when there is nothing new: a follower may call four times a
+ * second. */
+WEIR_API enum weir_err
+weir_job_output(struct weir_client *client, const char *queue, const char *id,
+                struct weir_output_place *place, weir_output_fn each, void *context,
+                struct weir_error *err) WEIR_MUST_CHECK;
+
 /* ---- decide ---- */
 
 enum weir_cancel_result {

@@ -242,6 +242,11 @@ WEIR_API void weir_delivery_set_delay(struct weir_delivery *d, int64_t ms);
 /* percent 0-100 or -1; text one line. Written to Redis at most twice a second. */
 WEIR_API void
 weir_delivery_progress(struct weir_delivery *d, int percent, const char *text);
+/* A line of the job's output, without its newline: `weir job logs` shows it within a
+ * second, on any host. Never waits for Redis. Of a run the first 16 KiB and the last
+ * 48 KiB are kept; of a flood 50 lines a second are stored, the others are counted. */
+WEIR_API void
+weir_delivery_log(struct weir_delivery *d, const char *fmt, ...) WEIR_PRINTF(2, 3);
 
 #ifdef __cplusplus
 }

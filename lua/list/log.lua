@@ -114,13 +114,13 @@ local function add_piece(id, r, bytes)
   total = total + #bytes
 end
 
--- Between head and tail the oldest pieces go.
+-- Between head and tail the oldest pieces go that the tail can be whole without.
 local function trim_tail(id, r)
   local at = 1
   while at <= #r.pieces and tonumber(r.pieces[at]) < head do
     at = at + 1
   end
-  while at < #r.pieces and r.last - r.pieces[at] > tail do
+  while at < #r.pieces and r.last - r.pieces[at + 1] >= tail do
     local field = id .. '\t' .. r.number .. '\t' .. r.pieces[at]
     local size = redis.call('HSTRLEN', log, field)
     redis.call('HDEL', log, field)

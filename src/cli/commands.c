@@ -11,6 +11,7 @@ const struct cli_cmd *const cli_commands[] = {
     &cmd_job_wait,
     &cmd_job_payload,
     &cmd_job_result,
+    &cmd_job_logs,
     &cmd_queue_ls,
     &cmd_queue_show,
     &cmd_worker_ls,

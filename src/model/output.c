@@ -8,13 +8,13 @@
 void
 wr_output_write(struct wr_buf *out, const struct wr_output_record *r)
 {
-    char gap[48];
+    char at[48];
     struct wr_span bytes = r->bytes;
 
-    if (r->kind == WR_OUTPUT_GAP) {
-        bytes.len = (size_t)snprintf(gap, sizeof(gap), "%lld %lld",
-                                     (long long)r->left_out, (long long)r->lines);
-        bytes.ptr = gap;
+    if (r->kind == WR_OUTPUT_AT) {
+        bytes.len = (size_t)snprintf(at, sizeof(at), "%lld %lld", (long long)r->position,
+                                     (long long)r->lines);
+        bytes.ptr = at;
     }
     wr_buf_addf(out, "%c%lld %zu\n", (char)r->kind, (long long)r->ms, bytes.len);
     wr_buf_add(out, bytes.ptr, bytes.len);
@@ -36,7 +36,7 @@ read_number(const char **at, const char *stop, char end, int64_t *out)
 }
 
 static bool
-read_gap(struct wr_output_record *r)
+read_at(struct wr_output_record *r)
 {
     char text[48];
     long long bytes, lines;
@@ -47,7 +47,7 @@ read_gap(struct wr_output_record *r)
     text[r->bytes.len] = '\0';
     if (sscanf(text, "%lld %lld", &bytes, &lines) != 2 || bytes < 0 || lines < 0)
         return false;
-    r->left_out = bytes;
+    r->position = bytes;
     r->lines = lines;
     r->bytes = (struct wr_span){"", 0};
     return true;
@@ -70,7 +70,7 @@ wr_output_read(struct wr_span *from, struct wr_output_record *out, bool *damaged
     *out = (struct wr_output_record){.kind = (enum wr_output_kind) * at++};
     *damaged = true;
     if ((out->kind != WR_OUTPUT_LINE && out->kind != WR_OUTPUT_PART &&
-         out->kind != WR_OUTPUT_GAP) ||
+         out->kind != WR_OUTPUT_AT) ||
         !read_number(&at, line + 1, ' ', &out->ms) ||
         !read_number(&at, line + 1, '\n', &len))
         return false;
@@ -81,7 +81,7 @@ wr_output_read(struct wr_span *from, struct wr_output_record *out, bool *damaged
     out->bytes = (struct wr_span){at, (size_t)len};
     from->ptr = at + len;
     from->len = (size_t)(stop - (at + len));
-    if (out->kind == WR_OUTPUT_GAP && !read_gap(out))
+    if (out->kind == WR_OUTPUT_AT && !read_at(out))
         return false;
     *damaged = false;
     return true;

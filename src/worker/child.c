@@ -84,6 +84,7 @@ wr_child_main(const struct weir_worker *w, struct wr_slots *page, int lifeline_f
     struct weir_error err = {0};
     struct wr_spawner *spawner = NULL;
     struct wr_lease_thread *lease = NULL;
+    struct wr_sender *sender = NULL;
     struct wr_runner runner;
     enum wr_child_exit how;
     void *context = NULL;
@@ -99,6 +100,7 @@ wr_child_main(const struct weir_worker *w, struct wr_slots *page, int lifeline_f
     if (start_up(w, &context, &err) != WEIR_OK)
         say_and_leave(page, &err);
     if (wr_runner_start(&runner, w->concurrency, page, &err) != WEIR_OK ||
+        wr_sender_start(w, page->worker, &runner, &sender, &err) != WEIR_OK ||
         wr_lease_start(w, &runner, page->worker, &page->tick_ms, &lease, &err) != WEIR_OK)
         say_and_leave(page, &err);
     wr_log_info("worker %s: %zu slots", page->worker, w->concurrency);
@@ -107,14 +109,16 @@ wr_child_main(const struct weir_worker *w, struct wr_slots *page, int lifeline_f
                                             .runner = &runner,
                                             .lease = lease,
                                             .page = page,
+                                            .sender = sender,
                                             .context = context,
                                             .lifeline_fd = lifeline_fd,
                                             .signal_fd = signals});
     if (how == WR_CHILD_LAPSE) /* Redis is away: its thread may be in a long call */
-        lease = NULL;
+        lease = NULL, sender = NULL;
     /* With handlers that did not return nothing can be joined or freed. */
     wr_lease_stop(lease);
     if (how == WR_CHILD_DONE) {
+        wr_sender_stop(sender);
         wr_runner_stop(&runner);
         end_handlers(w->handlers);
         shut_down_plugins(w->plugins);

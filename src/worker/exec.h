@@ -113,7 +113,8 @@ struct wr_exec_events {
     void *context;
     void (*on_progress)(void *context, const char *text); /* "40 resizing", "- text" */
     void (*on_extend)(void *context, int64_t total_ms);   /* its timeout is now this */
-    void (*on_output)(void *context, int fd, const char *bytes, size_t len);
+    /* What belongs into the log; left_out: bytes that are missing before these. */
+    void (*on_output)(void *context, const char *bytes, size_t len, int64_t left_out);
 };
 
 #endif

@@ -20,6 +20,7 @@
 #include "base/clock.h"
 #include "model/codec.h"
 #include "worker/exec.h"
+#include "worker/output.h"
 
 /* Why a run is to end before it is over. Higher ones win over lower ones. */
 enum wr_stop {
@@ -41,10 +42,13 @@ struct weir_delivery {
     struct wr_span record_bytes;
     struct wr_record record; /* payload, options, meta */
     struct wr_job_state state;
-    void *context;      /* from the startup hook */
-    _Atomic int stop;   /* enum wr_stop */
-    int64_t started_ms; /* monotonic */
-    int64_t stop_at_ms; /* monotonic: when its timeout ends; 0: none */
+    void *context;                    /* from the startup hook */
+    struct wr_sender *sender;         /* stores what it prints; NULL: nobody does */
+    struct wr_output *_Atomic output; /* what it printed; NULL: nothing yet */
+    int64_t handed_out_ms;            /* monotonic */
+    _Atomic int stop;                 /* enum wr_stop */
+    int64_t started_ms;               /* monotonic */
+    int64_t stop_at_ms;               /* monotonic: when its timeout ends; 0: none */
     _Atomic int64_t
         limit_ms; /* how long it may run in all, if not as its record says; 0 */
     _Atomic int64_t kill_after_ms; /* of its command */

@@ -264,6 +264,14 @@ on_extend(void *context, int64_t total_ms)
     atomic_store(&a->d->limit_ms, total_ms);
 }
 
+static void
+on_output(void *context, const char *bytes, size_t len, int64_t left_out)
+{
+    const struct attempt *a = context;
+
+    wr_output_add(a->d, bytes, len, left_out);
+}
+
 /* ---- one attempt ---- */
 
 static int64_t
@@ -309,9 +317,14 @@ run_in_folder(struct attempt *a, struct wr_spawner *spawner,
         .out = where_to(c->o.result),
         .result_max = c->o.result_max,
         .control = true,
+        .live = d->sender != NULL,
     };
     const struct wr_exec_events events = {
-        .context = a, .on_progress = on_progress, .on_extend = on_extend};
+        .context = a,
+        .on_progress = on_progress,
+        .on_extend = on_extend,
+        .on_output = on_output,
+    };
     enum weir_err rc = wr_spawner_run(spawner, d->slot, &run, &events, &d->result,
                                       &d->log, &d->exec, &why);
 

@@ -62,6 +62,8 @@ rest(struct wr_io *io, int64_t next)
     bool finished;
 
     finished = !wr_runner_may_sleep(r);
+    if (wr_io_printing_until(io) < next)
+        next = wr_io_printing_until(io);
     if (io->again_ms > now && io->again_ms < next)
         next = io->again_ms;
     for (const struct wr_line *l = io->lines; l; l = l->next) {

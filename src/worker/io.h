@@ -58,11 +58,12 @@ struct wr_io {
 
     enum wr_io_state state;
     bool hurry, orphaned, lapsed, replace, handed_back;
-    int64_t began_ms;                   /* DRAIN or STOP */
-    int64_t deadline_ms;                /* of DRAIN or STOP */
-    int64_t call;                       /* number of the next reserve or exchange */
-    size_t outstanding;                 /* claimed and not answered */
-    size_t doubt;                       /* sum of the lines' */
+    int64_t began_ms;        /* DRAIN or STOP */
+    int64_t deadline_ms;     /* of DRAIN or STOP */
+    int64_t call;            /* number of the next reserve or exchange */
+    size_t outstanding;      /* claimed and not answered */
+    size_t doubt;            /* sum of the lines' */
+    struct wr_run *printing; /* over, but the last of their output is being stored */
     struct wr_run *alone, **alone_last; /* wait until nothing else runs */
     size_t alone_n;
     struct wr_run *alone_runs;
@@ -134,6 +135,8 @@ void wr_io_recall(struct wr_io *io, struct wr_run *list);
 void wr_io_put_answer(struct wr_line *l, enum wr_verdict kind, struct wr_run *run);
 /* What finished becomes answers to give. */
 void wr_io_collect(struct wr_io *io);
+/* When an answer that waits for its output must be given; INT64_MAX: none waits. */
+int64_t wr_io_printing_until(const struct wr_io *io);
 size_t wr_io_answers_n(const struct wr_io *io);
 /* Answers and claims of one queue. True if something was done. */
 bool wr_io_serve_line(struct wr_io *io, struct wr_line *l);

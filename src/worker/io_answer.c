@@ -11,6 +11,7 @@
 
 /* Between two calls that only put off what is not for this worker. */
 #define LOOK_MS 10
+#define OUTPUT_WAIT_MS 500 /* for the last of what a job printed to be stored */
 
 void
 wr_io_put_answer(struct wr_line *l, enum wr_verdict kind, struct wr_run *run)
@@ -21,19 +22,78 @@ wr_io_put_answer(struct wr_line *l, enum wr_verdict kind, struct wr_run *run)
     l->answers[kind].n++;
 }
 
+/* An answer waits until the last of the run's output is stored, so that who sees the job
+ * ended sees all of it. Nobody sees that of a job that leaves nothing. */
+static bool
+waits_for_output(struct wr_io *io, struct wr_run *run, enum wr_verdict kind)
+{
+    bool discard = kind == WR_VERDICT_ACK && run->d.record.keep_ms == 0;
+
+    if (!wr_output_end(&run->d, discard) || io->hurry || io->orphaned)
+        return false;
+    run->verdict = (int)kind;
+    run->wait_until_ms = wr_clock_ms() + OUTPUT_WAIT_MS;
+    run->next = io->printing;
+    io->printing = run;
+    return true;
+}
+
+static bool
+may_answer(const struct wr_io *io, const struct wr_run *run)
+{
+    return wr_output_is_stored(&run->d) || io->hurry || io->orphaned ||
+           wr_clock_ms() >= run->wait_until_ms;
+}
+
+int64_t
+wr_io_printing_until(const struct wr_io *io)
+{
+    int64_t until = INT64_MAX;
+
+    for (const struct wr_run *run = io->printing; run; run = run->next) {
+        int64_t at = may_answer(io, run) ? 0 : run->wait_until_ms;
+
+        until = at < until ? at : until;
+    }
+    return until;
+}
+
+static void
+collect_printing(struct wr_io *io)
+{
+    struct wr_run **at = &io->printing;
+
+    while (*at) {
+        struct wr_run *run = *at;
+
+        if (!may_answer(io, run)) {
+            at = &run->next;
+            continue;
+        }
+        *at = run->next;
+        wr_io_put_answer(wr_io_line_of(io, run->queue), (enum wr_verdict)run->verdict,
+                         run);
+    }
+}
+
 void
 wr_io_collect(struct wr_io *io)
 {
     struct wr_run *list = wr_runner_take_finished(io->runner);
 
+    collect_printing(io);
+
     while (list) {
         struct wr_run *run = list;
         struct wr_line *l = wr_io_line_of(io, run->queue);
+        enum wr_verdict kind;
 
         list = run->next;
         if (run == io->alone_runs)
             io->alone_runs = NULL;
-        wr_io_put_answer(l, wr_judge(run), run);
+        kind = wr_judge(run);
+        if (!waits_for_output(io, run, kind))
+            wr_io_put_answer(l, kind, run);
     }
 }
 

@@ -112,6 +112,8 @@ fill_run(struct wr_io *io, struct wr_run *run, struct wr_line *line,
     run->d.record_bytes = d->record;
     run->d.state = d->state;
     run->d.context = io->o->context;
+    run->d.sender = io->o->sender;
+    run->d.handed_out_ms = sent_ms;
     run->d.error[0] = '\0';
     run->d.delay_ms = -1;
     run->d.max_snoozes = 0;

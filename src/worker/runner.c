@@ -119,6 +119,13 @@ begin_run(struct wr_runner *r, struct wr_run *run, size_t slot)
     atomic_store(&run->phase, WR_RUN_RUNNING);
 }
 
+void
+wr_runner_wake_io(struct wr_runner *r)
+{
+    if (atomic_exchange(&r->io_waits, false))
+        (void)eventfd_write(r->wake_fd, 1); /* fails only when it stands at its limit */
+}
+
 static void
 end_run(struct wr_runner *r, struct wr_run *run)
 {
@@ -131,8 +138,7 @@ end_run(struct wr_runner *r, struct wr_run *run)
     do {
         run->next = before;
     } while (!atomic_compare_exchange_weak(&r->finished, &before, run));
-    if (atomic_exchange(&r->io_waits, false))
-        (void)eventfd_write(r->wake_fd, 1); /* fails only when it stands at its limit */
+    wr_runner_wake_io(r);
 }
 
 struct thread_start {
@@ -356,6 +362,7 @@ wr_runner_free_run(struct wr_runner *r, struct wr_run *run)
     if (run->d.result.cap > 4096)
         wr_buf_fini(&run->d.result);
     wr_buf_fini(&run->d.log);
+    wr_output_let_go(&run->d);
     if (--run->ref->refs == 0) {
         wr_batch_fini(&run->ref->batch);
         free(run->ref);

@@ -50,16 +50,16 @@ struct wr_spawn_request {
 enum wr_spawn_frame_kind {
     WR_FRAME_PROGRESS, /* text */
     WR_FRAME_EXTEND,   /* an int64_t */
-    WR_FRAME_OUTPUT,   /* bytes of fd */
+    WR_FRAME_OUTPUT,   /* bytes for the log */
     WR_FRAME_HANDED,   /* beside it our ends of its pipes 0, 1 and 2; nothing follows */
     WR_FRAME_END,      /* a struct wr_exec_end, result_len bytes, the log */
 };
 
 struct wr_spawn_frame {
     enum wr_spawn_frame_kind kind;
-    int fd;
     uint64_t len; /* of what follows */
     uint64_t result_len;
+    int64_t left_out; /* OUTPUT: bytes that are missing before these */
 };
 
 /* ---- spawn_capture.c: the head and the tail of a stream of any length ---- */
@@ -147,6 +147,7 @@ struct wr_spawn_job {
     struct wr_control control;
     size_t sent; /* of the payload */
     struct wr_capture out, err;
+    struct wr_capture live; /* for the log, and not yet in a frame: its newest bytes */
     struct wr_exec_end end;
     struct wr_timer *timer;
     int64_t started_ms, term_at_ms, kill_at_ms; /* monotonic; 0: no such time */
@@ -212,7 +213,9 @@ void wr_spawn_job_extend(struct wr_spawn_job *job, int64_t ms);
 void wr_spawn_job_send(struct wr_spawn_job *job);
 /* A frame beside the end's; left out when many wait already. */
 void wr_spawn_job_add_frame(struct wr_spawn_job *job, enum wr_spawn_frame_kind kind,
-                            int fd, const void *ptr, size_t len);
+                            const void *ptr, size_t len);
+/* Bytes for the log, as frames; the oldest are left out when nobody reads them. */
+void wr_spawn_job_add_output(struct wr_spawn_job *job, const char *bytes, size_t len);
 void wr_spawn_job_ask_sock(struct wr_spawn_job *job);
 
 /* ---- spawn_pipes.c ---- */

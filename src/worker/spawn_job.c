@@ -16,6 +16,7 @@
 #define ANSWER_MS 900
 #define ERR_MAX 65536           /* of standard error that is kept */
 #define ERR_HEAD 16384          /* of it: the begin; the rest is tail */
+#define LIVE_MAX 49152          /* of what nobody has read yet: the newest bytes */
 #define FRAMES_MAX (256 * 1024) /* that wait; more is left out */
 
 /* ---- signals ---- */
@@ -61,13 +62,80 @@ wr_spawn_job_ask_sock(struct wr_spawn_job *j)
     wr_watch_ask(j->watch, has_frames(j) ? WR_READABLE | WR_WRITABLE : WR_READABLE);
 }
 
+/* Whole, or not at all. */
+static void
+append_frame(struct wr_spawn_job *j, const struct wr_spawn_frame *frame, const void *ptr,
+             size_t len)
+{
+    struct wr_spawn_frame f = *frame;
+    size_t before = j->frames.len;
+
+    f.len = len;
+    wr_buf_add(&j->frames, &f, sizeof(f));
+    wr_buf_add(&j->frames, ptr, len);
+    if (j->frames.failed) {
+        j->frames.len = before;
+        j->frames.failed = false;
+    }
+}
+
+/* What is live becomes frames behind the others. */
+static void
+add_live(struct wr_spawn_job *j)
+{
+    struct wr_capture *c = &j->live;
+    int64_t left_out;
+
+    if (c->bytes == 0)
+        return;
+    if (c->tail.len > c->tail_max)
+        wr_buf_drop(&c->tail, c->tail.len - c->tail_max);
+    left_out = c->bytes - (int64_t)(c->head.len + c->tail.len);
+    if (c->head.len > 0)
+        append_frame(j, &(struct wr_spawn_frame){.kind = WR_FRAME_OUTPUT}, c->head.ptr,
+                     c->head.len);
+    if (c->tail.len > 0)
+        append_frame(
+            j, &(struct wr_spawn_frame){.kind = WR_FRAME_OUTPUT, .left_out = left_out},
+            c->tail.ptr, c->tail.len);
+    c->head_max -= c->head.len; /* the begin of the run is never left out */
+    wr_buf_clear(&c->head);
+    wr_buf_clear(&c->tail);
+    c->bytes = 0;
+}
+
+void
+wr_spawn_job_add_output(struct wr_spawn_job *j, const char *bytes, size_t len)
+{
+    wr_capture_add(&j->live, bytes, len);
+    if (!has_frames(j))
+        wr_spawn_job_send(j);
+}
+
+static void
+clear_frames(struct wr_spawn_job *j)
+{
+    j->frames_sent = 0;
+    if (j->frames.cap > FRAMES_MAX)
+        wr_buf_fini(&j->frames);
+    else
+        wr_buf_clear(&j->frames);
+}
+
 void
 wr_spawn_job_send(struct wr_spawn_job *j)
 {
-    while (has_frames(j)) {
-        ssize_t n = send(j->sock, j->frames.ptr + j->frames_sent,
-                         j->frames.len - j->frames_sent, MSG_DONTWAIT | MSG_NOSIGNAL);
+    for (;;) {
+        ssize_t n;
 
+        if (!has_frames(j)) {
+            clear_frames(j);
+            add_live(j);
+        }
+        if (!has_frames(j))
+            break;
+        n = send(j->sock, j->frames.ptr + j->frames_sent, j->frames.len - j->frames_sent,
+                 MSG_DONTWAIT | MSG_NOSIGNAL);
         if (n > 0) {
             j->frames_sent += (size_t)n;
         } else if (n == 0 || errno != EINTR) {
@@ -77,11 +145,6 @@ wr_spawn_job_send(struct wr_spawn_job *j)
             return;
         }
     }
-    j->frames_sent = 0;
-    if (j->frames.cap > FRAMES_MAX)
-        wr_buf_fini(&j->frames);
-    else
-        wr_buf_clear(&j->frames);
     if (j->phase == WR_SPAWN_ANSWERING) {
         free(j->body);
         j->body = NULL;
@@ -91,22 +154,14 @@ wr_spawn_job_send(struct wr_spawn_job *j)
 }
 
 void
-wr_spawn_job_add_frame(struct wr_spawn_job *j, enum wr_spawn_frame_kind kind, int fd,
+wr_spawn_job_add_frame(struct wr_spawn_job *j, enum wr_spawn_frame_kind kind,
                        const void *ptr, size_t len)
 {
-    struct wr_spawn_frame f = {.kind = kind, .fd = fd, .len = len};
     bool wakes = !has_frames(j);
-    size_t before = j->frames.len;
 
-    if (before - j->frames_sent + len > FRAMES_MAX)
+    if (j->frames.len - j->frames_sent + len > FRAMES_MAX)
         return;
-    wr_buf_add(&j->frames, &f, sizeof(f));
-    wr_buf_add(&j->frames, ptr, len);
-    if (j->frames.failed) { /* whole frames only */
-        j->frames.len = before;
-        j->frames.failed = false;
-        return;
-    }
+    append_frame(j, &(struct wr_spawn_frame){.kind = kind}, ptr, len);
     if (wakes)
         wr_spawn_job_send(j);
 }
@@ -117,6 +172,7 @@ add_end(struct wr_spawn_job *j)
     struct wr_spawn_frame f = {.kind = WR_FRAME_END};
     struct wr_buf out = {0}, err = {0};
 
+    add_live(j);
     if (j->request.run.out == WR_OUT_TAIL && j->out.tail.len > j->out.tail_max)
         wr_buf_drop(&j->out.tail, j->out.tail.len - j->out.tail_max);
     wr_buf_add(&out, wr_buf_span(&j->out.head).ptr, j->out.head.len);
@@ -162,6 +218,7 @@ answer(struct wr_spawn_job *j)
     add_end(j);
     wr_capture_reset(&j->out, 0, 0);
     wr_capture_reset(&j->err, 0, 0);
+    wr_capture_reset(&j->live, 0, 0);
     wr_spawn_job_send(j);
 }
 
@@ -334,7 +391,7 @@ wr_spawn_job_extend(struct wr_spawn_job *j, int64_t ms)
         return; /* it has no limit, is being stopped, or may run longer already */
     j->term_at_ms = until;
     total = until - j->started_ms;
-    wr_spawn_job_add_frame(j, WR_FRAME_EXTEND, 3, &total, sizeof(total));
+    wr_spawn_job_add_frame(j, WR_FRAME_EXTEND, &total, sizeof(total));
     wr_spawn_job_set_timer(j);
 }
 
@@ -355,6 +412,7 @@ reset(struct wr_spawn_job *j)
     j->number = ++j->spawn->count;
     wr_capture_reset(&j->out, tail ? 0 : r->result_max, tail ? r->result_max : 0);
     wr_capture_reset(&j->err, ERR_HEAD, ERR_MAX - ERR_HEAD - WR_CAPTURE_GAP);
+    wr_capture_reset(&j->live, ERR_HEAD, LIVE_MAX);
     j->started_ms = j->heard_ms = wr_clock_ms();
     j->term_at_ms = r->timeout_ms > 0 ? j->started_ms + r->timeout_ms : 0;
 }

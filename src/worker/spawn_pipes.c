@@ -60,8 +60,8 @@ take_output(struct wr_spawn_job *j, int i, const char *bytes, size_t len)
         j->end.bytes_out += (int64_t)len;
     else
         j->end.bytes_err += (int64_t)len;
-    if (j->request.run.live)
-        wr_spawn_job_add_frame(j, WR_FRAME_OUTPUT, i, bytes, len);
+    if (j->request.run.live && to_log)
+        wr_spawn_job_add_output(j, bytes, len);
 }
 
 /* ---- 3 ---- */
@@ -73,7 +73,7 @@ wr_spawn_send_progress(struct wr_spawn_job *j, int64_t now)
         return;
     j->progress_new = false;
     j->progress_ms = now;
-    wr_spawn_job_add_frame(j, WR_FRAME_PROGRESS, 3, j->end.progress,
+    wr_spawn_job_add_frame(j, WR_FRAME_PROGRESS, j->end.progress,
                            strlen(j->end.progress));
 }
 

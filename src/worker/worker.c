@@ -414,3 +414,30 @@ weir_delivery_progress(struct weir_delivery *d, int percent, const char *text)
     pthread_mutex_unlock(d->mu);
     wr_buf_fini(&shown);
 }
+
+void
+weir_delivery_log(struct weir_delivery *d, const char *fmt, ...)
+{
+    char small[512];
+    char *line = small;
+    va_list ap;
+    int n;
+
+    va_start(ap, fmt);
+    n = vsnprintf(small, sizeof(small), fmt, ap);
+    va_end(ap);
+    if (n >= (int)sizeof(small)) {
+        line = malloc((size_t)n + 1);
+        if (!line)
+            return;
+        va_start(ap, fmt);
+        n = vsnprintf(line, (size_t)n + 1, fmt, ap);
+        va_end(ap);
+    }
+    if (n >= 0) {
+        line[n] = '\n'; /* in the place of the NUL */
+        wr_output_add(d, line, (size_t)n + 1, 0);
+    }
+    if (line != small)
+        free(line);
+}

@@ -136,6 +136,8 @@ struct wr_run {
     int64_t claimed_ms;        /* monotonic */
     _Atomic int64_t fence_ms;  /* monotonic: renewed since, or stopped before then */
     int64_t stopped_ms;        /* when it was told to stop; 0: not */
+    int verdict;               /* enum wr_verdict: of one whose output is being stored */
+    int64_t wait_until_ms;     /* how long its answer waits for that */
     bool alone;    /* runs when nothing else does, however long that takes to come */
     bool answered; /* abandoned, and its answer is given */
     bool in_use;   /* held: renewed, fenced; with answered guarded by mu */
@@ -171,7 +173,8 @@ struct wr_runner {
 
 enum weir_err wr_runner_start(struct wr_runner *r, size_t slots, struct wr_slots *page,
                               struct weir_error *err) WEIR_MUST_CHECK;
-void wr_runner_stop(struct wr_runner *r); /* every handler must have returned */
+void wr_runner_stop(struct wr_runner *r);    /* every handler must have returned */
+void wr_runner_wake_io(struct wr_runner *r); /* if it sleeps; any thread */
 /* I/O thread: a run to fill, or NULL when all are in use. */
 struct wr_run *wr_runner_new_run(struct wr_runner *r);
 void wr_runner_free_run(struct wr_runner *r, struct wr_run *run);
@@ -264,6 +267,7 @@ struct wr_io_options {
     struct wr_runner *runner;
     struct wr_lease_thread *lease;
     struct wr_slots *page;
+    struct wr_sender *sender;
     void *context;   /* of the startup hook */
     int lifeline_fd; /* EOF: the supervisor is gone */
     int signal_fd;   /* SIGTERM */

@@ -1325,7 +1325,7 @@ print_to(struct model_run *r, const struct model_log *l, const char *text)
     r->end += (int64_t)strlen(text);
     while (first < r->n && r->pieces[first].at < l->head)
         first++;
-    while (first + 1 < r->n && r->end - r->pieces[first].at > l->tail)
+    while (first + 1 < r->n && r->end - r->pieces[first + 1].at >= l->tail)
         drop_piece(r, first);
 }
 
