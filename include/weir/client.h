@@ -105,9 +105,11 @@ struct weir_job {
     size_t payload_len; /* at most the queue's limit, by default 1 MiB */
     int64_t delay_ms;   /* start not before now + delay_ms on the server's clock */
     int64_t at_ms;      /* or not before this time, ms since 1970; 0: at once */
-    int64_t max_retry;  /* runs after the first that failed; 0: 3, WEIR_NONE: none */
+    int64_t max_retry;  /* runs after the first that failed; 0: the queue's default, at
+                           first 3; WEIR_NONE: none */
     const char
-        *backoff; /* "exp:2s,1h" (default), "fixed:10s", "linear:60s", "list:0s,60s" */
+        *backoff; /* "exp:2s,1h" (default), "fixed:10s", "linear:60s", "list:0s,60s", with
+                     jitter "fixed:10s,25%"; NULL: the queue's default */
     int64_t max_deliveries; /* workers it may take with it; 0: 3, WEIR_NONE: no limit */
     int64_t timeout_ms;     /* how long a run may take; 0: 30 min, WEIR_NONE: no limit */
     int64_t kill_after_ms;  /* from SIGTERM to SIGKILL; 0: 10 s, WEIR_NONE: at once */

@@ -10,6 +10,7 @@
 --- @include unique_holder
 --- @include unique_next
 --- @include channel
+--- @include defaults
 
 local PAYLOAD_MAX = 1048576
 local LONG = 4096 -- bytes of a record: reserve looks at sizes where there are longer ones
@@ -17,7 +18,7 @@ local LONG = 4096 -- bytes of a record: reserve looks at sizes where there are l
 -- Is the stored record what this call would store? All but the time it came.
 local function same_record(record, head, tail)
   local stored_head, stored_tail = string.match(record, '^(%d+ %S+) %d+(.*)$')
-  return stored_head == head and stored_tail == tail
+  return stored_head == head and defaults_cut(stored_tail) == tail
 end
 
 -- A job that takes the key over from one that runs waits for its end, unless it has a time
@@ -80,8 +81,8 @@ local function admit_decide(k, argv, first, words, has_due, max_bytes, now, late
       notes[#notes + 1] = word
       notes[#notes + 1] = detail
     else
-      record = head .. ' ' .. digits(now) .. tail
-      seen[id] = record
+      seen[id] = head .. ' ' .. digits(now) .. tail
+      record = k.defaults and head .. ' ' .. digits(now) .. defaults_add(tail, k.defaults) or seen[id]
       d.records[#d.records + 1] = id
       d.records[#d.records + 1] = record
       d.long = d.long or #record > LONG
@@ -148,7 +149,8 @@ end
 -- a: now_arg, channel, number, mark. Answers the reply.
 local function admit(k, a, argv, first, words, has_due)
   local now, later = clock(a.now)
-  local q = redis.call('HMGET', k.config, 'engine', 'paused', 'payload_max', 'long')
+  local q = redis.call('HMGET', k.config, 'engine', 'paused', 'payload_max', 'long', 'retry', 'backoff')
+  k.defaults = defaults_of(q[5], q[6])
   local made = 0
   if q[1] ~= 'list' then
     if q[1] then

@@ -58,8 +58,8 @@ end
 
 -- Decide.
 local now, later, us = clock(now_arg)
-local q = redis.call('HMGET', config, 'engine', 'paused', 'payload_max', 'long')
-k.paused = q[2]
+local q = redis.call('HMGET', config, 'engine', 'paused', 'payload_max', 'long', 'retry', 'backoff')
+k.paused, k.defaults = q[2], defaults_of(q[5], q[6])
 local word, detail, worker = engine_word(q[1], stats, jobs, ready), '', ''
 if word then
   return {word}

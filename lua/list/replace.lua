@@ -56,8 +56,8 @@
 
 local k = {wake = wake, jobs = jobs, state = state, results = results, errors = errors, log = log, ready = ready, tombs = tombs, processing = processing, delayed = delayed, dead = dead, kept = kept, unique = unique, windows = windows, due = due, stats = stats, }
 local now, later = clock(now_arg)
-local q = redis.call('HMGET', config, 'engine', 'paused', 'payload_max')
-k.paused = q[2]
+local q = redis.call('HMGET', config, 'engine', 'paused', 'payload_max', 'retry', 'backoff')
+k.paused, k.defaults = q[2], defaults_of(q[4], q[5])
 
 -- Decide.
 if q[1] and q[1] ~= 'list' then
@@ -147,7 +147,7 @@ if taken then
     redis.call('ZADD', windows, now + window, key)
   end
 end
-local stored = head .. ' ' .. enqueued .. tail
+local stored = head .. ' ' .. enqueued .. (k.defaults and defaults_add(tail, k.defaults) or tail)
 redis.call('HSET', jobs, target, stored)
 if #stored > LONG then
   redis.call('HSET', config, 'long', '1')

@@ -199,6 +199,9 @@ enqueue_run(struct cli *cli, const void *opts, char *const *args, struct weir_er
 
     if (rc != WEIR_OK)
         return rc;
+    /* Nobody said it: the queue's setting goes before ours. */
+    if (strcmp(cli_setting_origin(cli->settings, CLI_SET_MAX_RETRY), "built in") == 0)
+        max_retry = CLI_UNSET;
     if (o->from && args[0])
         return wr_fail(err, WEIR_E_ARG, 0,
                        "--from takes types and payloads from the file, not as arguments");

@@ -27,7 +27,11 @@ struct set_opts {
     {"dead-max-age", 0, CLI_DURATION, offsetof(struct set_opts, dead_age), "D",         \
      "how long dead jobs are kept, 0: no limit; at first 180d"},                        \
     {"dead-max-bytes", 0, CLI_SIZE, offsetof(struct set_opts, dead_bytes), "SIZE",      \
-     "bytes of dead jobs that are kept, 0: no limit; at first 1G"}
+     "bytes of dead jobs that are kept, 0: no limit; at first 1G"},                     \
+    {"retry", 0, CLI_COUNT, offsetof(struct set_opts, retry), "N",                      \
+     "--retry of jobs that do not say it; at first 3"},                                 \
+    {"backoff", 0, CLI_TEXT, offsetof(struct set_opts, backoff), "SPEC",                \
+     "--backoff of jobs that do not say it; \"\": the default again"}
 /* clang-format on */
 
 static const struct cli_opt create_options[] = {
@@ -59,7 +63,9 @@ configure(struct cli *cli, const char *queue, const struct set_opts *o,
     struct weir_queue_settings s = {WEIR_QUEUE_SETTINGS_INIT,
                                     .dead_max_jobs = setting_of(o->dead_count),
                                     .dead_max_age_ms = setting_of(o->dead_age),
-                                    .dead_max_bytes = setting_of(o->dead_bytes)};
+                                    .dead_max_bytes = setting_of(o->dead_bytes),
+                                    .max_retry = setting_of(o->retry),
+                                    .backoff = o->backoff};
 
     return weir_queue_configure(cli->client, queue, &s, err);
 }
@@ -134,7 +140,8 @@ const struct cli_cmd cmd_queue_set = {
     .group = "Decide",
     .args = "Q...",
     .summary = "change what holds for queues",
-    .examples = "  weir queue set mail --dead-max-count 5000 --dead-max-age 30d\n",
+    .examples = "  weir queue set mail --dead-max-count 5000 --dead-max-age 30d\n"
+                "  weir queue set mail --retry 8 --backoff exp:10s,6h,50%\n",
     .min_args = 1,
     .max_args = -1,
     .needs = CLI_NEEDS_CLIENT,

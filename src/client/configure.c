@@ -7,7 +7,7 @@
 #include "client/client_internal.h"
 #include "model/retry.h"
 
-#define PAIRS_MAX 4
+#define PAIRS_MAX 5
 
 struct pairs {
     struct wr_span words[2 * PAIRS_MAX];
@@ -56,6 +56,8 @@ weir_queue_configure(struct weir_client *c, const char *queue,
 {
     struct weir_queue_settings s = known(settings);
     struct pairs p = {.n = 0};
+    struct wr_buf backoff = {0};
+    struct wr_backoff read;
     struct weir_audit audit;
     struct wr_queue *q;
     enum weir_err rc = wr_client_queue(c, queue, &q, err);
@@ -67,8 +69,20 @@ weir_queue_configure(struct weir_client *c, const char *queue,
     if (rc == WEIR_OK)
         rc = add_limit(&p, "dead_bytes_max", s.dead_max_bytes, INT64_C(1) << 50, err);
     if (rc == WEIR_OK)
+        rc = add_limit(&p, "retry", s.max_retry, 1000000, err);
+    if (rc == WEIR_OK && !wr_backoff_parse(s.backoff, &read))
+        rc = wr_fail(err, WEIR_E_ARG, 0,
+                     "backoff %.40s: not like exp:2s,1h, fixed:10s, linear:60s, "
+                     "list:0s,60s or fixed:10s,25%%",
+                     s.backoff);
+    if (rc == WEIR_OK && s.backoff) {
+        wr_text_word_encode(&backoff, wr_span_str(s.backoff));
+        add_pair(&p, "backoff", wr_buf_span(&backoff));
+    }
+    if (rc == WEIR_OK)
         rc = weir_queue_audit(c, queue, &audit, err); /* E_NO_QUEUE */
     if (rc == WEIR_OK && p.n > 0)
         rc = wr_store_configure(c->store, q, p.words, p.n, err);
+    wr_buf_fini(&backoff);
     return rc;
 }

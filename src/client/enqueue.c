@@ -49,7 +49,6 @@ known_job(const struct weir_job *given)
 
     memcpy(&job, given,
            given->struct_size < sizeof(job) ? given->struct_size : sizeof(job));
-    job.max_retry = or_default(job.max_retry, WR_RETRY_DEFAULT);
     job.max_deliveries = or_default(job.max_deliveries, WR_DELIVERIES_DEFAULT);
     job.timeout_ms = or_default(job.timeout_ms, WR_TIMEOUT_DEFAULT_MS);
     job.kill_after_ms = or_default(job.kill_after_ms, WR_KILL_AFTER_DEFAULT_MS);
@@ -66,7 +65,7 @@ check_numbers(const struct weir_job *job, struct weir_error *err)
     } rows[] = {
         {"delay", job->delay_ms, WR_TIME_MAX_MS},
         {"at", job->at_ms, WR_TIME_MAX_MS},
-        {"max_retry", job->max_retry, 1000000},
+        {"max_retry", job->max_retry == WEIR_NONE ? 0 : job->max_retry, 1000000},
         {"max_deliveries", job->max_deliveries, 1000000},
         {"timeout", job->timeout_ms, WR_TIME_MAX_MS},
         {"kill_after", job->kill_after_ms, 86400000},
@@ -160,7 +159,8 @@ write_record(const struct weir_job *job, struct prepared *p, struct weir_error *
 {
     struct wr_record r = {
         .type = wr_span_str(job->type),
-        .max_retry = job->max_retry,
+        .max_retry = or_default(job->max_retry, WR_RETRY_DEFAULT),
+        .max_retry_given = job->max_retry != 0,
         .max_deliveries = job->max_deliveries,
         .timeout_ms = job->timeout_ms,
         .kill_after_ms = job->kill_after_ms,

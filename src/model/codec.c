@@ -254,7 +254,9 @@ add_numbers(struct wr_buf *out, struct wr_record r)
 
         if (value < 0)
             return false; /* no reader would take it */
-        if (value != numbers[i].otherwise)
+        if (value != numbers[i].otherwise ||
+            (r.max_retry_given &&
+             numbers[i].field == offsetof(struct wr_record, max_retry)))
             wr_buf_addf(out, " %s=%lld", numbers[i].name, (long long)value);
     }
     return true;

@@ -27,6 +27,7 @@ struct wr_record {
     struct wr_span type; /* decoded */
     int64_t enqueued_at_ms;
     int64_t max_retry;            /* default 3 */
+    bool max_retry_given;         /* write it also if it is 3: not the queue's default */
     int64_t max_deliveries;       /* default 3; 0: no limit */
     int64_t timeout_ms;           /* default 30 min; 0: none */
     int64_t kill_after_ms;        /* default 10 s */

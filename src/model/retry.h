@@ -3,7 +3,9 @@
  *
  * Pure functions. Delays: exponential min(base * 2^(attempt-1), cap) by default
  * (base 2 s, cap 1 h, jitter 10 %), "fixed:10s", "linear:60s", "list:0s,60s,180s",
- * "exp:2s,1h". Safe against overflow for any attempt.
+ * "exp:2s,1h". A last part "25%" is the jitter: each delay is up to so much shorter or
+ * longer, but not over the cap; without one it is 10 % for exp and linear, else none.
+ * Safe against overflow for any attempt.
  */
 #ifndef WR_MODEL_RETRY_H
 #define WR_MODEL_RETRY_H
@@ -29,7 +31,8 @@ enum wr_backoff_kind {
 
 struct wr_backoff {
     enum wr_backoff_kind kind;
-    int64_t base_ms, cap_ms;
+    int64_t base_ms, cap_ms;                /* cap: exp and linear */
+    unsigned jitter;                        /* percent */
     int64_t steps_ms[WR_BACKOFF_MAX_STEPS]; /* of a list; its last one repeats */
     unsigned steps;
 };

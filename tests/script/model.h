@@ -83,7 +83,7 @@ struct model_run {
 struct model_job {
     char id[16];
     bool record, has_state, tomb;
-    char head[16], tail[192];
+    char head[16], tail[192], defaults[32];
     int64_t enqueued_at;
     struct model_options options;
     enum model_place place;
@@ -125,6 +125,7 @@ struct model {
         char first[16], notes[128], detail[32]; /* of a replacement */
     } channels[MODEL_CHANNELS];
     bool wake, due, paused;
+    char defaults[32]; /* " retry=7": of jobs that do not say it */
     int64_t paused_at;
     char shelved_last[64];
     struct {

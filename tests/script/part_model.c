@@ -133,12 +133,16 @@ add_error_once(struct model *m, struct model_job *j, const char *outcome,
 static size_t
 record_text(const struct model_job *j, char *out, size_t cap)
 {
+    size_t stop;
+
     if (!j->record) {
         out[0] = '\0';
         return 0;
     }
-    return (size_t)snprintf(out, cap, "%s %" PRId64 "%s", j->head, j->enqueued_at,
-                            j->tail);
+    stop = strcspn(j->tail, "\n");
+    return (size_t)snprintf(out, cap, "%s %" PRId64 "%.*s%s%s%s", j->head, j->enqueued_at,
+                            (int)stop, j->tail, j->defaults[0] ? " +" : "", j->defaults,
+                            j->tail + stop);
 }
 
 static int64_t
@@ -173,6 +177,7 @@ become_stub(struct model *m, struct model_job *j)
     j->record = true;
     snprintf(j->head, sizeof(j->head), "1 -");
     snprintf(j->tail, sizeof(j->tail), " lost_body=1\n");
+    j->defaults[0] = '\0';
     j->enqueued_at = m->now;
     j->options = (struct model_options){.max_deliveries = 3, .key = -1};
     add_error(m, j, "lost_body", "the stored job was gone");
@@ -459,8 +464,9 @@ is_refused(const struct model *m, const struct model_item *it, const char **word
 }
 
 static void
-write_record(struct model_job *j, const struct model_item *it)
+write_record(const struct model *m, struct model_job *j, const struct model_item *it)
 {
+    snprintf(j->defaults, sizeof(j->defaults), "%s", m->defaults);
     snprintf(j->head, sizeof(j->head), "%s", it->head);
     snprintf(j->tail, sizeof(j->tail), "%s", it->tail);
     j->options = it->options;
@@ -495,7 +501,7 @@ arrive(struct model *m, struct arrivals *a, const struct model_item *it, bool sc
 
     j->record = true;
     j->enqueued_at = m->now;
-    write_record(j, it);
+    write_record(m, j, it);
     if (it->options.key >= 0) {
         struct model_job *runs = key_holder(m, it->options.key, j);
 
@@ -792,7 +798,7 @@ model_replace(struct model *m, int channel, int64_t number, const struct model_i
         m->keys[key].before = NULL;
     if (!again)
         rewrite(m, j, it, parked && (key != old || key < 0));
-    write_record(j, it);
+    write_record(m, j, it);
     snprintf(detail, sizeof(detail), "%s %s", place_word(j), j->id);
     say(out, "%s %s", again ? "AGAIN" : "REPLACED", detail);
     save_call(m, channel, number, it->job->id, 1, again ? "0:AGAIN" : "0:REPLACED",

@@ -828,6 +828,21 @@ op_hand(void)
 }
 
 static void
+op_configure(void)
+{
+    bool set = one_in(2);
+
+    begin(&wr_script_list_create);
+    word("mark");
+    word("retry");
+    word("%s", set ? "7" : "");
+    remember_call();
+    snprintf(model.defaults, sizeof(model.defaults), "%s", set ? " retry=7" : "");
+    wr_buf_add_str(&expected, "AGAIN");
+    run();
+}
+
+static void
 op_clock(void)
 {
     int64_t by = below(1500);
@@ -848,12 +863,12 @@ static const struct {
     int weight;
     void (*run)(void);
 } operations[] = {
-    {16, op_admit},   {6, op_replace}, {1, op_farewell},     {18, op_reserve},
-    {6, op_exchange}, {14, op_answer}, {4, op_extend},       {3, op_progress},
-    {8, op_promote},  {6, op_reclaim}, {3, op_reclaim_held}, {4, op_forget},
-    {1, op_sweep},    {3, op_cancel},  {4, op_reschedule},   {8, op_dead},
-    {2, op_trim},     {4, op_pause},   {2, op_inspect},      {3, op_hand},
-    {10, op_clock},   {8, op_log},
+    {16, op_admit},    {6, op_replace}, {1, op_farewell},     {18, op_reserve},
+    {6, op_exchange},  {14, op_answer}, {4, op_extend},       {3, op_progress},
+    {8, op_promote},   {6, op_reclaim}, {3, op_reclaim_held}, {4, op_forget},
+    {1, op_sweep},     {3, op_cancel},  {4, op_reschedule},   {8, op_dead},
+    {2, op_trim},      {4, op_pause},   {2, op_inspect},      {3, op_hand},
+    {1, op_configure}, {10, op_clock},  {8, op_log},
 };
 
 static void

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/rand.h"
 #include "model/retry.h"
 
 static struct wr_backoff
@@ -244,10 +245,62 @@ the_same_number_gives_the_same_delay_and_others_spread(void **unused)
     assert_true(lowest < 32000 - 2500 && highest > 32000 + 2500);
 }
 
+static void
+a_last_part_in_percent_is_the_jitter(void **state)
+{
+    static const char *const bad[] = {"fixed:25%",  "exp:2s,101%", "exp:2s,25%,1h",
+                                      "fixed:1s,%", "list:1s,-5%", "fixed:1s,25%%"};
+    struct wr_backoff b;
+
+    (void)state;
+    assert_int_equal(parsed("exp:2s").jitter, 10);
+    assert_int_equal(parsed("fixed:2s").jitter, 0);
+    assert_int_equal(parsed("exp:2s,1h,0%").jitter, 0);
+    assert_int_equal(parsed("list:1s,2s,50%").jitter, 50);
+    assert_int_equal(parsed("list:1s,2s,50%").steps, 2);
+    assert_int_equal(parsed("exp:2s,50%").cap_ms, 3600000);
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+        assert_false(wr_backoff_parse(bad[i], &b));
+    b = parsed("fixed:10s,25%");
+    for (uint64_t random = 0; random < 20000; random += 7)
+        assert_in_range(wr_backoff_delay_ms(&b, 3, random), 7500, 12500);
+}
+
+/* Each tenth of the window gets its share of them, give or take a half. */
+static void
+ten_thousand_that_fail_together_come_back_spread_over_the_window_R09(void **state)
+{
+    static const char *const specs[] = {"", "linear:30s", "fixed:10s,25%",
+                                        "list:1m,100%"};
+
+    (void)state;
+    for (size_t s = 0; s < sizeof(specs) / sizeof(specs[0]); s++) {
+        struct wr_backoff b = parsed(specs[s]);
+        int64_t base = b.base_ms, spread = base * b.jitter / 100;
+        int tenths[10] = {0};
+
+        for (int job = 0; job < 10000; job++) {
+            uint64_t random;
+            int64_t delay, at;
+
+            wr_rand_bytes(&random, sizeof(random));
+            delay = wr_backoff_delay_ms(&b, 1, random);
+            at = (delay - (base - spread)) * 10 / (2 * spread + 1);
+            assert_in_range(at, 0, 9);
+            tenths[at]++;
+        }
+        for (int i = 0; i < 10; i++)
+            assert_in_range(tenths[i], 500, 1500);
+    }
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_last_part_in_percent_is_the_jitter),
+        cmocka_unit_test(
+            ten_thousand_that_fail_together_come_back_spread_over_the_window_R09),
         cmocka_unit_test(the_default_is_two_seconds_doubled_up_to_an_hour),
         cmocka_unit_test(each_kind_can_be_written),
         cmocka_unit_test(nonsense_is_refused),
