@@ -63,6 +63,11 @@ advice(enum weir_err code)
     case WEIR_E_DATA:
         return "Mend the line that the message names. `--continue-on-error` skips such "
                "lines.";
+    case WEIR_E_CANCELLED:
+        return "Somebody called it off while it waited or ran. Enqueue it again if that "
+               "was wrong.";
+    case WEIR_E_EXPIRED:
+        return "It waited longer than its `--expires`. More workers, or a longer time.";
     case WEIR_E_NO_WORKER:
         return "It ended, or was silent for so long that it is forgotten. `weir worker "
                "ls` "

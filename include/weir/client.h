@@ -169,15 +169,44 @@ struct weir_job_view; /* all that is known of a job at one moment */
 WEIR_API enum weir_err
 weir_job_inspect(struct weir_client *client, const char *queue, const char *id,
                  struct weir_job_view **out, struct weir_error *err) WEIR_MUST_CHECK;
-/* Waits until the job ended, at most timeout_ms; 0 only looks.
- * OK             done; the view has the result if the job keeps results
+/*
+ * Waits until the job ended, at most timeout_ms; 0 only looks. Blocks without polling on
+ * a connection of its own (beside the pool, used again by later waits), told by the
+ * script that ends the job: a result comes also when the job keeps none.
+ *
+ * OK             done; the view has the result (if the job keeps none: only id, queue,
+ *                state and result)
  * E_JOB_FAILED   it is dead (*out is set)
+ * E_CANCELLED, E_EXPIRED
  * E_TIMEOUT      it still waits or runs (*out is set)
- * E_NO_JOB       it ended and was not kept, was cancelled, or never existed */
+ * E_NO_JOB       no such job: it never existed, or had ended before and was not kept
+ */
 WEIR_API enum weir_err
 weir_result_wait(struct weir_client *client, const char *queue, const char *id,
                  int64_t timeout_ms, struct weir_job_view **out,
                  struct weir_error *err) WEIR_MUST_CHECK;
+/*
+ * The same for many jobs at once, which may be in several queues (queue NULL). each() is
+ * called for every one as it ends, with what weir_result_wait() would answer, and at the
+ * end with E_TIMEOUT for the others; the view is its own (weir_job_view_free(), may be
+ * NULL), and err is valid until it returns. It answers false to stop the wait, and must
+ * not call the client.
+ */
+typedef bool (*weir_result_fn)(size_t index, enum weir_err rc, struct weir_job_view *view,
+                               const struct weir_error *err, void *context);
+WEIR_API enum weir_err
+weir_result_wait_each(struct weir_client *client, const char *queue,
+                      const char *const *ids, size_t n, int64_t timeout_ms,
+                      weir_result_fn each, void *context,
+                      struct weir_error *err) WEIR_MUST_CHECK;
+/*
+ * Request and response: stores the job and waits for its end, as the two calls, but sees
+ * also the end of a job that is over at once. A job without id gets one. Errors of both;
+ * after E_TIMEOUT and E_NO_REPLY the job may still run.
+ */
+WEIR_API enum weir_err
+weir_call(struct weir_client *client, const struct weir_job *job, int64_t timeout_ms,
+          struct weir_job_view **out, struct weir_error *err) WEIR_MUST_CHECK;
 WEIR_API void weir_job_view_free(struct weir_job_view *view);
 
 /* Views live as long as the struct. Times are ms since 1970; 0: not so far. */

@@ -61,6 +61,8 @@ enum weir_err_kind {
     X(E_NO_WORKER,    STATE,    1, "no such worker") \
     X(E_NO_CRON,      STATE,    1, "no such cron entry") \
     X(E_CHANGED,      STATE,   75, "somebody else changed it meanwhile") \
+    X(E_CANCELLED,    STATE,    1, "the job was cancelled") \
+    X(E_EXPIRED,      STATE,    1, "the job expired before it could start") \
     X(E_BUG,          BROKEN,  70, "a bug in weir")
 /* clang-format on */
 

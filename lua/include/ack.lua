@@ -1,9 +1,23 @@
---- ack_apply(k, argv, held, notes, gone, now): ends the deliveries as done.
+--- ack_apply(k, argv, first, held, notes, gone, now): ends the deliveries as done.
 -- Items are id, token, result; held, notes and gone (its `plain`) come from
 -- answer_check(). Used by ack and by exchange.
 --- @include answer
 
-local function ack_apply(k, argv, held, notes, gone, now)
+-- Those who wait get the result also when the job keeps none.
+local function ack_tell(k, argv, first, ids, kept)
+  local results, is_kept = {}, {}
+  for i = #argv - 2, first, -3 do -- of an id given twice the first one counts
+    results[argv[i]] = argv[i + 2]
+  end
+  for i = 2, #kept, 2 do
+    is_kept[kept[i]] = true
+  end
+  for _, id in ipairs(ids) do
+    ended(k, id, is_kept[id] and 'kept' or 'done', is_kept[id] and '' or results[id])
+  end
+end
+
+local function ack_apply(k, argv, first, held, notes, gone, now)
   if #held + #gone == 0 then
     answer_count(k, notes)
     return
@@ -46,4 +60,7 @@ local function ack_apply(k, argv, held, notes, gone, now)
   end
   ledger_add(k.stats, 'done', #ids)
   answer_count(k, notes)
+  if k.waited then
+    ack_tell(k, argv, first, ids, kept)
+  end
 end

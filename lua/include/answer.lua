@@ -5,6 +5,7 @@
 --- @include unique_next
 --- @include remove
 --- @include ledger
+--- @include ended
 
 -- answer_check(k, argv, first, words, worker, plain): items of `words` words each begin
 -- with id and token. Answers the held ones as {id=, text=, at=position of the item's
@@ -68,6 +69,7 @@ local function end_cancelled(k, held, first, notes, words)
       ids[#ids + 1] = h.id
       unique_free(k.unique, key, h.id)
       unique_next(k, key, h.id)
+      ended(k, h.id, 'cancelled', '')
       notes[#notes + 1] = digits((h.at - first) / words)
       notes[#notes + 1] = 'CANCELLED'
     else

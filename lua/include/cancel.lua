@@ -1,10 +1,11 @@
 --- Calling jobs off: at once while they wait, by a flag while they run.
 -- k has the names of the keys: ready tombs processing delayed dead kept jobs state results
--- errors log stats unique wake, and paused.
+-- errors log stats unique wake waiters, and paused.
 --- @include state
 --- @include unique_next
 --- @include record
 --- @include remove
+--- @include ended
 --- @include ledger
 --- @include tombs
 --- @include touch
@@ -12,6 +13,7 @@
 -- cancel_plan(k, argv, first): what becomes of each id. Reads all that may be written.
 -- Answers a list of {id, word, detail, state}; the words are those of cancel.
 local function cancel_plan(k, argv, first)
+  ended_touch(k)
   touch('HLEN', k.tombs, k.jobs, k.state, k.results, k.errors, k.log, k.stats, k.unique)
   touch('ZCARD', k.processing, k.delayed, k.dead, k.kept)
   touch('LLEN', k.wake)
@@ -65,6 +67,7 @@ local function cancel_apply(k, plan)
       moved[#moved + 1] = p.id
       keys[#moved] = cancel_key(k, p)
       unique_free(k.unique, keys[#moved], p.id)
+      ended(k, p.id, 'cancelled', '')
       if p.word == 'READY' then
         redis.call('HSET', k.tombs, p.id, '1')
       else

@@ -1,6 +1,7 @@
 --- What the dead jobs of a queue weigh: the counter dead_bytes, for the limits of trim.
 -- Their output does not count: it has a bound of its own, and may come after the death.
 --- @include clock
+--- @include ended
 
 local function dead_size(k, ids)
   local bytes = 0
@@ -10,11 +11,14 @@ local function dead_size(k, ids)
   return bytes
 end
 
--- dead_in(k, ids): these died; their records and errors are written.
+-- dead_in(k, ids): these died; their records and errors are written. Tells who waits.
 local function dead_in(k, ids)
   local bytes = dead_size(k, ids)
   if bytes > 0 then
     redis.call('HINCRBY', k.stats, 'dead_bytes', bytes)
+  end
+  for _, id in ipairs(ids) do
+    ended(k, id, 'dead', '')
   end
 end
 

@@ -41,6 +41,7 @@ local function reclaim_jobs(k, lost, now, later, death)
       cancelled[#cancelled + 1] = l.id
       unique_free(k.unique, s.unique, l.id)
       unique_next(k, s.unique, l.id)
+      ended(k, l.id, 'cancelled', '')
     else
       local gone = redis.call('HEXISTS', k.jobs, l.id) == 0
       local max = tonumber(s.max_deliveries)

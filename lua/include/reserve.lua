@@ -282,6 +282,7 @@ local function reserve_refuse(k, r, c, now, later)
   local late = {}
   for i, l in ipairs(c.late) do
     late[i] = l[1]
+    ended(k, l[1], 'expired', '')
     unique_free(k.unique, l[2], l[1])
   end
   remove_jobs(k, late)

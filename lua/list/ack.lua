@@ -15,6 +15,7 @@
 -- @key log HASH id -> captured output
 -- @key stats HASH the ledger's counters
 -- @key unique HASH unique key -> id that holds it
+-- @key waiters HASH id -> who waits for its end
 -- @key config HASH engine, limits, paused
 -- @arg now the test clock, ms; empty: the server's
 -- @arg worker the worker's id
@@ -35,7 +36,7 @@
 --- @include engine
 --- @include touch
 
-local k = {ready = ready, tombs = tombs, delayed = delayed, wake = wake, processing = processing, kept = kept, jobs = jobs, state = state, results = results, errors = errors, log = log, stats = stats, unique = unique, }
+local k = {ready = ready, tombs = tombs, delayed = delayed, wake = wake, processing = processing, kept = kept, jobs = jobs, state = state, results = results, errors = errors, log = log, stats = stats, unique = unique, waiters = waiters, }
 local now = clock(now_arg)
 local q = redis.call('HMGET', config, 'engine', 'paused')
 k.paused = q[2]
@@ -43,9 +44,10 @@ local word = engine_word(q[1], stats, jobs, processing)
 if word then
   return {word}
 end
+ended_touch(k)
 touch('HLEN', jobs, results, errors, log, stats, unique)
 touch('ZCARD', kept)
 local plain = {}
 local held, notes = answer_check(k, ARGV, ITEM_FIRST, 3, worker, plain)
-ack_apply(k, ARGV, held, notes, plain, now)
+ack_apply(k, ARGV, ITEM_FIRST, held, notes, plain, now)
 return {'OK', unpack(notes)}

@@ -18,6 +18,7 @@
 -- @key stats HASH the ledger's counters
 -- @key wake LIST the marker that wakes one worker
 -- @key unique HASH unique key -> id that holds it
+-- @key waiters HASH id -> who waits for its end
 -- @key config HASH engine, limits, paused
 -- @item id the job's id
 -- @returns OK one answer an item follows
@@ -37,7 +38,7 @@
 --- @include cancel
 --- @include engine
 
-local k = {wake = wake, ready = ready, tombs = tombs, processing = processing, delayed = delayed, dead = dead, kept = kept, jobs = jobs, state = state, results = results, errors = errors, log = log, stats = stats, unique = unique, }
+local k = {wake = wake, ready = ready, tombs = tombs, processing = processing, delayed = delayed, dead = dead, kept = kept, jobs = jobs, state = state, results = results, errors = errors, log = log, stats = stats, unique = unique, waiters = waiters, }
 
 -- Decide.
 local q = redis.call('HMGET', config, 'engine', 'paused')

@@ -19,6 +19,7 @@
 -- @key dead ZSET id -> time of death, ms
 -- @key kept ZSET id -> when it is forgotten, ms
 -- @key unique HASH unique key -> id that holds it
+-- @key waiters HASH id -> who waits for its end
 -- @key windows ZSET unique key -> end of its window, ms
 -- @key wake LIST the marker that wakes one worker
 -- @key due LIST the marker that wakes the scheduler
@@ -50,7 +51,7 @@
 --- @include cron_run
 --- @include engine
 
-local k = {cron = cron, jobs = jobs, state = state, results = results, errors = errors, log = log, ready = ready, tombs = tombs, processing = processing, delayed = delayed, dead = dead, kept = kept, unique = unique, windows = windows, wake = wake, due = due, stats = stats, config = config, }
+local k = {cron = cron, jobs = jobs, state = state, results = results, errors = errors, log = log, ready = ready, tombs = tombs, processing = processing, delayed = delayed, dead = dead, kept = kept, unique = unique, windows = windows, wake = wake, due = due, stats = stats, config = config, waiters = waiters, }
 
 local function answer(word, detail, e, worker)
   return {word, detail, e.rev, e.due, e.flag, e.waits, worker or ''}

@@ -15,6 +15,7 @@
 -- @key stats HASH the ledger's counters
 -- @key claims HASH worker -> its last reserve
 -- @key unique HASH unique key -> id that holds it
+-- @key waiters HASH id -> who waits for its end
 -- @key wake LIST the marker that wakes one worker
 -- @key due LIST the marker that wakes the scheduler
 -- @key config HASH engine, limits, paused
@@ -48,7 +49,7 @@
 --- @include reserve
 --- @include engine
 
-local k = {delayed = delayed, ready = ready, tombs = tombs, processing = processing, dead = dead, kept = kept, jobs = jobs, state = state, results = results, errors = errors, log = log, stats = stats, claims = claims, unique = unique, wake = wake, due = due, config = config, }
+local k = {delayed = delayed, ready = ready, tombs = tombs, processing = processing, dead = dead, kept = kept, jobs = jobs, state = state, results = results, errors = errors, log = log, stats = stats, claims = claims, unique = unique, wake = wake, due = due, config = config, waiters = waiters, }
 local now, later = clock(now_arg)
 local q = redis.call('HMGET', config, 'engine', 'paused', 'long')
 k.paused = q[2]
@@ -63,16 +64,17 @@ local r = {worker = worker, call = call, free = tonumber(free), ahead = tonumber
   lease = tonumber(lease), bytes = tonumber(bytes), paused = q[2], long = q[3],
   types = types, knows = {}}
 remove_touch(k)
+ended_touch(k)
 local plan
 if bodies_missing(k) then
   -- An id may stand in two places: what the acks end must be gone before it is looked at.
   touch('HLEN', stats, tombs, unique, claims)
   touch('LLEN', ready, wake, due)
-  ack_apply(k, ARGV, held, notes, plain, now)
+  ack_apply(k, ARGV, ITEM_FIRST, held, notes, plain, now)
   plan = reserve_plan(k, r, now)
 else
   plan = reserve_plan(k, r, now)
-  ack_apply(k, ARGV, held, notes, plain, now)
+  ack_apply(k, ARGV, ITEM_FIRST, held, notes, plain, now)
   if k.let_in then -- it may be next, or stand where the plan saw a tombstone
     plan = reserve_plan(k, r, now)
   end

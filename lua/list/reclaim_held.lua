@@ -18,6 +18,7 @@
 -- @key stats HASH the ledger's counters
 -- @key claims HASH worker -> its last reserve
 -- @key unique HASH unique key -> id that holds it
+-- @key waiters HASH id -> who waits for its end
 -- @key wake LIST the marker that wakes one worker
 -- @key due LIST the marker that wakes the scheduler
 -- @key config HASH engine, limits, paused
@@ -44,7 +45,7 @@
 --- @include wake
 --- @include touch
 
-local k = {processing = processing, ready = ready, tombs = tombs, delayed = delayed, dead = dead, jobs = jobs, state = state, results = results, errors = errors, log = log, stats = stats, claims = claims, unique = unique, wake = wake, due = due, }
+local k = {processing = processing, ready = ready, tombs = tombs, delayed = delayed, dead = dead, jobs = jobs, state = state, results = results, errors = errors, log = log, stats = stats, claims = claims, unique = unique, wake = wake, due = due, waiters = waiters, }
 
 -- Decide.
 local now, later = clock(now_arg)
@@ -54,6 +55,7 @@ local word = engine_word(q[1], stats, jobs, processing)
 if word then
   return {word}
 end
+ended_touch(k)
 touch('HLEN', tombs, jobs, state, results, errors, log, stats, claims, unique)
 touch('ZCARD', delayed, dead)
 touch('LLEN', ready, wake, due)

@@ -14,6 +14,7 @@
 -- @key log HASH id -> captured output
 -- @key stats HASH the ledger's counters
 -- @key unique HASH unique key -> id that holds it
+-- @key waiters HASH id -> who waits for its end
 -- @key wake LIST the marker that wakes one worker
 -- @key config HASH engine, limits, paused
 -- @arg worker the worker's id
@@ -36,7 +37,7 @@
 --- @include engine
 --- @include touch
 
-local k = {delayed = delayed, ready = ready, tombs = tombs, processing = processing, jobs = jobs, state = state, results = results, errors = errors, log = log, stats = stats, unique = unique, wake = wake, }
+local k = {delayed = delayed, ready = ready, tombs = tombs, processing = processing, jobs = jobs, state = state, results = results, errors = errors, log = log, stats = stats, unique = unique, wake = wake, waiters = waiters, }
 -- Decide.
 local q = redis.call('HMGET', config, 'engine', 'paused')
 k.paused = q[2]
@@ -44,6 +45,7 @@ local word = engine_word(q[1], stats, jobs, processing)
 if word then
   return {word}
 end
+ended_touch(k)
 touch('HLEN', tombs, jobs, results, errors, log, stats, unique)
 touch('LLEN', ready, wake)
 local held, notes = answer_check(k, ARGV, ITEM_FIRST, ITEM_WORDS, worker)

@@ -19,6 +19,7 @@
 -- @key stats HASH the ledger's counters
 -- @key claims HASH worker -> its last reserve
 -- @key unique HASH unique key -> id that holds it
+-- @key waiters HASH id -> who waits for its end
 -- @key wake LIST the marker that wakes one worker
 -- @key due LIST the marker that wakes the scheduler
 -- @key config HASH engine, limits, paused
@@ -46,7 +47,7 @@
 --- @include reserve
 --- @include engine
 
-local k = {delayed = delayed, kept = kept, ready = ready, tombs = tombs, processing = processing, dead = dead, jobs = jobs, state = state, results = results, errors = errors, log = log, stats = stats, claims = claims, unique = unique, wake = wake, due = due, config = config, }
+local k = {delayed = delayed, kept = kept, ready = ready, tombs = tombs, processing = processing, dead = dead, jobs = jobs, state = state, results = results, errors = errors, log = log, stats = stats, claims = claims, unique = unique, wake = wake, due = due, config = config, waiters = waiters, }
 local now, later = clock(now_arg)
 local q = redis.call('HMGET', config, 'engine', 'paused', 'long')
 k.paused = q[2]
@@ -54,6 +55,7 @@ local word = engine_word(q[1], stats, jobs, ready)
 if word then
   return {word}
 end
+ended_touch(k)
 local r = {worker = worker, call = call, free = tonumber(free), ahead = tonumber(ahead),
   lease = tonumber(lease), bytes = tonumber(bytes), paused = q[2], long = q[3],
   types = types, knows = {}}

@@ -16,6 +16,7 @@
 -- @key log HASH id -> captured output
 -- @key stats HASH the ledger's counters
 -- @key unique HASH unique key -> id that holds it
+-- @key waiters HASH id -> who waits for its end
 -- @key config HASH engine, limits, paused
 -- @arg now the test clock, ms; empty: the server's
 -- @arg worker the worker's id
@@ -41,7 +42,7 @@
 --- @include engine
 --- @include touch
 
-local k = {ready = ready, tombs = tombs, wake = wake, processing = processing, delayed = delayed, due = due, jobs = jobs, state = state, results = results, errors = errors, log = log, stats = stats, unique = unique, }
+local k = {ready = ready, tombs = tombs, wake = wake, processing = processing, delayed = delayed, due = due, jobs = jobs, state = state, results = results, errors = errors, log = log, stats = stats, unique = unique, waiters = waiters, }
 -- Decide.
 local now, later = clock(now_arg)
 local q = redis.call('HMGET', config, 'engine', 'paused')
@@ -50,6 +51,7 @@ local word = engine_word(q[1], stats, jobs, processing)
 if word then
   return {word}
 end
+ended_touch(k)
 touch('HLEN', jobs, results, errors, log, stats, unique)
 touch('ZCARD', delayed)
 touch('LLEN', due)

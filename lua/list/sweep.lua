@@ -1,9 +1,10 @@
---- sweep: trims what outlives its use: channels, claims, windows.
+--- sweep: trims what outlives its use: channels, claims, windows, waiters.
 --
 -- @flags allow-oom
 -- @key producers HASH channel -> its last call
 -- @key claims HASH worker -> its last reserve
 -- @key windows ZSET unique key -> end of its window, ms
+-- @key waiters HASH id -> who waits for its end
 -- @key jobs HASH id -> record
 -- @key stats HASH the ledger's counters
 -- @key ready LIST ids that wait, taken from the right
@@ -31,7 +32,7 @@ local word = engine_word(redis.call('HGET', config, 'engine'), stats, jobs, read
 if word then
   return {word}
 end
-touch('HLEN', producers, claims)
+touch('HLEN', producers, claims, waiters)
 touch('ZCARD', windows)
 local removed = 0
 
@@ -53,5 +54,16 @@ local at_claims = trim(claims, cursor_claims)
 local over = redis.call('ZRANGEBYSCORE', windows, '-inf', now, 'LIMIT', 0, limit)
 if #over > 0 then
   redis.call('ZREM', windows, unpack(over))
+end
+-- Of those who gave up waiting; some of them at a time is enough.
+local some = redis.call('HRANDFIELD', waiters, limit, 'WITHVALUES')
+for i = 1, #some, 2 do
+  local last = 0
+  for untl in string.gmatch(some[i + 1], '%S+ (%d+)') do
+    last = math.max(last, tonumber(untl))
+  end
+  if last <= now then
+    redis.call('HDEL', waiters, some[i])
+  end
 end
 return {'OK', at_producers, at_claims, digits(removed + #over)}

@@ -40,7 +40,7 @@ static const struct cli_opt bench_options[] = {
     {"concurrency", 'c', CLI_COUNT, offsetof(struct bench_opts, concurrency), "N",
      "slots of the worker (2)"},
     {"only", 0, CLI_TEXT, offsetof(struct bench_opts, only), "PART",
-     "enqueue, process, latency or lateness"},
+     "enqueue, process, latency, call or lateness"},
     {0},
 };
 
@@ -326,6 +326,99 @@ bench_hop(struct bench *b, struct weir_error *err)
     return rc;
 }
 
+/* The other side of two hops: what comes by one list goes back by another. */
+static void
+return_hops(struct bench *b, const char *there, const char *back)
+{
+    struct wr_conn *c = NULL;
+    enum weir_err rc = open_bare(b, &c, NULL);
+
+    for (int i = 0; i < LATENCY_JOBS && rc == WEIR_OK; i++) {
+        int64_t deadline = wr_clock_ms() + 10000;
+        struct wr_reply *reply = NULL;
+
+        rc = wr_conn_do(c, deadline, &reply, NULL, "BLPOP", there, "5", (char *)NULL);
+        wr_reply_free(reply);
+        if (rc == WEIR_OK)
+            rc = wr_conn_do(c, deadline, &reply, NULL, "LPUSH", back, "1", (char *)NULL);
+        wr_reply_free(reply);
+    }
+    wr_conn_close(c);
+}
+
+static enum weir_err
+one_return(struct wr_conn *c, const char *there, const char *back, struct weir_error *err)
+{
+    int64_t deadline = wr_clock_ms() + 5000;
+    struct wr_reply *reply = NULL;
+    enum weir_err rc = wr_conn_do(c, deadline, &reply, err, "LPUSH", there, "1",
+                                  (char *)NULL);
+
+    wr_reply_free(reply);
+    if (rc == WEIR_OK)
+        rc = wr_conn_do(c, deadline, &reply, err, "BLPOP", back, "5", (char *)NULL);
+    wr_reply_free(reply);
+    return rc;
+}
+
+static enum weir_err
+bench_two_hops(struct bench *b, struct weir_error *err)
+{
+    int64_t *us = cli_alloc(LATENCY_JOBS * sizeof(*us));
+    struct wr_conn *c = NULL;
+    enum weir_err rc = open_bare(b, &c, err);
+    char there[100], back[100];
+    pid_t other;
+
+    snprintf(there, sizeof(there), "%s:there", b->ns);
+    snprintf(back, sizeof(back), "%s:back", b->ns);
+    other = fork();
+    if (other == 0) {
+        return_hops(b, there, back);
+        _exit(0);
+    }
+    poll(NULL, 0, 500); /* until it waits */
+    for (int i = 0; i < LATENCY_JOBS && rc == WEIR_OK; i++) {
+        int64_t start = wr_clock_us();
+
+        rc = one_return(c, there, back, err);
+        us[i] = wr_clock_us() - start;
+        poll(NULL, 0, 1);
+    }
+    wr_conn_close(c);
+    end_worker(other);
+    if (rc == WEIR_OK)
+        cli_json_adopt(b->json, "two_hops_us", spread(us, LATENCY_JOBS, 1));
+    free(us);
+    return rc;
+}
+
+/* Request and response, against two bare hops. */
+static enum weir_err
+bench_call(struct bench *b, struct weir_error *err)
+{
+    int64_t *us = cli_alloc(LATENCY_JOBS * sizeof(*us));
+    struct weir_job job = job_of(b, "noop");
+    pid_t worker = start_worker(b);
+    enum weir_err rc = WEIR_OK;
+
+    poll(NULL, 0, 500); /* until it waits */
+    for (int i = 0; i < LATENCY_JOBS && rc == WEIR_OK; i++) {
+        int64_t start = wr_clock_us();
+        struct weir_job_view *v;
+
+        rc = weir_call(b->client, &job, 10000, &v, err);
+        us[i] = wr_clock_us() - start;
+        weir_job_view_free(v);
+        poll(NULL, 0, 1);
+    }
+    end_worker(worker);
+    if (rc == WEIR_OK)
+        cli_json_adopt(b->json, "call_us", spread(us, LATENCY_JOBS, 1));
+    free(us);
+    return rc == WEIR_OK ? bench_two_hops(b, err) : rc;
+}
+
 static enum weir_err
 bench_lateness(struct bench *b, struct weir_error *err)
 {
@@ -379,6 +472,8 @@ run_parts(struct bench *b, const struct bench_opts *o, struct weir_error *err)
         rc = bench_latency(b, err);
     if (rc == WEIR_OK && is_wanted(o, "latency"))
         rc = bench_hop(b, err);
+    if (rc == WEIR_OK && is_wanted(o, "call"))
+        rc = bench_call(b, err);
     if (rc == WEIR_OK && is_wanted(o, "lateness"))
         rc = bench_lateness(b, err);
     if (rc == WEIR_OK)

@@ -408,10 +408,11 @@ static const struct cli_opt wait_options[] = {
 };
 
 struct waiting {
-    const char *queue;
-    int64_t deadline;
-    char **ids; /* --any */
-    size_t n;
+    struct cli *cli;
+    bool any;
+    char **ids;
+    size_t n, ended;
+    enum weir_err first; /* of those that were told */
 };
 
 static void
@@ -431,21 +432,6 @@ print_end(struct cli *cli, const struct weir_job_view *v)
 }
 
 static enum weir_err
-wait_one(struct cli *cli, const char *id, void *context, struct weir_error *err)
-{
-    struct waiting *w = context;
-    int64_t left = w->deadline - wr_clock_ms();
-    struct weir_job_view *v;
-    enum weir_err rc;
-
-    rc = weir_result_wait(cli->client, w->queue, id, left > 0 ? left : 0, &v, err);
-    if (rc == WEIR_OK || rc == WEIR_E_JOB_FAILED)
-        print_end(cli, v);
-    weir_job_view_free(v);
-    return rc;
-}
-
-static enum weir_err
 keep_id(struct cli *cli, const char *id, void *context, struct weir_error *err)
 {
     struct waiting *w = context;
@@ -457,47 +443,47 @@ keep_id(struct cli *cli, const char *id, void *context, struct weir_error *err)
     return WEIR_OK;
 }
 
-/* Looks at all of them in turn: a pipelined wait is not worth its code here. */
-static enum weir_err
-wait_any(struct cli *cli, struct waiting *w, struct weir_error *err)
+/* Each says its end as it comes; an end other than success is told at once. */
+static bool
+end_one(size_t index, enum weir_err rc, struct weir_job_view *v,
+        const struct weir_error *err, void *context)
 {
-    for (;;) {
-        for (size_t i = 0; i < w->n; i++) {
-            struct weir_job_view *v;
-            enum weir_err rc = weir_result_wait(cli->client, w->queue, w->ids[i], 5, &v,
-                                                err);
+    struct waiting *w = context;
+    struct weir_error why = *err;
 
-            if (rc == WEIR_OK || rc == WEIR_E_JOB_FAILED)
-                print_end(cli, v);
-            weir_job_view_free(v);
-            if (rc != WEIR_E_TIMEOUT)
-                return rc;
-        }
-        if (wr_clock_ms() >= w->deadline)
-            return wr_fail(err, WEIR_E_TIMEOUT, 0, "none of %zu jobs has ended", w->n);
+    if (rc == WEIR_OK || rc == WEIR_E_JOB_FAILED)
+        print_end(w->cli, v);
+    weir_job_view_free(v);
+    if (rc == WEIR_E_TIMEOUT && w->any) /* said once, for all of them */
+        return true;
+    w->ended++;
+    if (rc != WEIR_OK) {
+        if (!strstr(why.text, w->ids[index]))
+            (void)wr_fail(&why, rc, 0, "%.100s: %.140s", w->ids[index], err->text);
+        cli_tell(w->cli, rc, &why);
+        if (w->first == WEIR_OK)
+            w->first = rc;
     }
+    return !w->any;
 }
 
 static enum weir_err
 wait_run(struct cli *cli, const void *opts, char *const *args, struct weir_error *err)
 {
     const struct wait_opts *o = opts;
-    struct waiting w = {
-        .queue = o->queue,
-        .deadline = wr_clock_ms() +
-                    (o->timeout == CLI_UNSET ? WAIT_FOR_EVER_MS : o->timeout),
-    };
-    enum weir_err rc;
+    struct waiting w = {.cli = cli, .any = o->any};
+    enum weir_err rc = cli_each_id(cli, args, keep_id, &w, err);
 
-    if (!o->any)
-        return cli_each_id(cli, args, wait_one, &w, err);
-    rc = cli_each_id(cli, args, keep_id, &w, err);
     if (rc == WEIR_OK && w.n > 0)
-        rc = wait_any(cli, &w, err);
+        rc = weir_result_wait_each(
+            cli->client, o->queue, (const char *const *)w.ids, w.n,
+            o->timeout == CLI_UNSET ? WAIT_FOR_EVER_MS : o->timeout, end_one, &w, err);
+    if (rc == WEIR_OK && o->any && w.n > 0 && w.ended == 0)
+        rc = wr_fail(err, WEIR_E_TIMEOUT, 0, "none of %zu jobs has ended", w.n);
     for (size_t i = 0; i < w.n; i++)
         free(w.ids[i]);
     free(w.ids);
-    return rc;
+    return rc != WEIR_OK ? rc : w.first;
 }
 
 const struct cli_cmd cmd_job_wait = {

@@ -109,6 +109,7 @@ weir_client_close(struct weir_client *c)
             wr_store_farewell(c->store, s->queue, &s->channel, 1);
         free(s);
     }
+    wr_client_close_listeners(c);
     wr_store_free(c->store);
     wr_server_free(c->server);
     pthread_mutex_destroy(&c->mu);

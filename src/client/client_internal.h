@@ -23,10 +23,24 @@ struct weir_client {
     struct wr_server *server;
     struct wr_store *store;
 
-    pthread_mutex_t mu;         /* guards the slots; never held across I/O */
-    struct wr_call_slot *slots; /* idle ones */
-    pid_t owner;                /* whose channels these are: renewed after fork */
+    pthread_mutex_t mu;            /* guards the slots; never held across I/O */
+    struct wr_call_slot *slots;    /* idle ones */
+    pid_t owner;                   /* whose channels these are: renewed after fork */
+    struct wr_listener *listeners; /* idle ones, see wait.c; guarded by mu */
+    pid_t listeners_owner;
 };
+
+/* view.c: as weir_job_inspect(), of a queue that is known. */
+enum weir_err
+wr_client_inspect(struct weir_client *client, struct wr_queue *queue, const char *id,
+                  struct weir_job_view **out, struct weir_error *err) WEIR_MUST_CHECK;
+/* A view of a job that is done and not stored any more; takes the message, in which the
+ * result lies. NULL when out of memory, and the message is freed. */
+struct weir_job_view *
+wr_client_view_of_message(struct wr_queue *queue, const char *id,
+                          struct wr_reply *message, struct wr_span result);
+/* wait.c */
+void wr_client_close_listeners(struct weir_client *client);
 
 struct wr_store *wr_client_store(struct weir_client *client);
 

@@ -1,8 +1,7 @@
-/* What is known of jobs: inspect, wait, list. */
+/* What is known of jobs: inspect, list. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/assert.h"
 #include "base/clock.h"
@@ -104,9 +103,9 @@ view_new(const char *queue, const struct raw *raw)
     return v;
 }
 
-static enum weir_err
-inspect(struct weir_client *c, struct wr_queue *queue, const char *id,
-        struct weir_job_view **out, struct weir_error *err)
+enum weir_err
+wr_client_inspect(struct weir_client *c, struct wr_queue *queue, const char *id,
+                  struct weir_job_view **out, struct weir_error *err)
 {
     struct wr_reply *reply;
     enum weir_err rc = wr_store_inspect(c->store, queue, wr_span_str(id), VIEW_BYTES_MAX,
@@ -144,42 +143,22 @@ weir_job_inspect(struct weir_client *c, const char *queue, const char *id,
     *out = NULL;
     if (rc != WEIR_OK)
         return rc;
-    return inspect(c, found, id, out, err);
+    return wr_client_inspect(c, found, id, out, err);
 }
 
-/* Looks often at first, then four times a second: the answer of a short job comes soon
- * and a long one costs little. */
-enum weir_err
-weir_result_wait(struct weir_client *c, const char *queue, const char *id,
-                 int64_t timeout_ms, struct weir_job_view **out, struct weir_error *err)
+struct weir_job_view *
+wr_client_view_of_message(struct wr_queue *queue, const char *id,
+                          struct wr_reply *message, struct wr_span result)
 {
-    int64_t deadline = wr_clock_ms() + timeout_ms, nap = 2;
-    struct wr_queue *found;
-    enum weir_err rc = wr_client_find(c, queue, id, &found, err);
+    struct raw raw = {
+        .id = wr_span_str(id), .place = wr_span_str("done"), .result = result};
+    struct weir_job_view *v = view_new(wr_queue_name(queue), &raw);
 
-    *out = NULL;
-    if (rc != WEIR_OK)
-        return rc;
-    for (;;) {
-        struct timespec t;
-
-        rc = inspect(c, found, id, out, err);
-        if (rc != WEIR_OK)
-            return rc;
-        WR_ASSERT(*out);
-        if (strcmp((*out)->state, "done") == 0)
-            return WEIR_OK;
-        if (strcmp((*out)->state, "dead") == 0)
-            return wr_fail(err, WEIR_E_JOB_FAILED, 0, "job %.100s is dead", id);
-        if (wr_clock_ms() >= deadline)
-            return wr_fail(err, WEIR_E_TIMEOUT, 0, "job %.100s is still %s", id,
-                           (*out)->state);
-        weir_job_view_free(*out);
-        *out = NULL;
-        t = (struct timespec){.tv_sec = nap / 1000, .tv_nsec = nap % 1000 * 1000000};
-        nanosleep(&t, NULL);
-        nap = nap * 3 / 2 < 250 ? nap * 3 / 2 + 1 : 250;
-    }
+    if (v)
+        v->reply = message;
+    else
+        wr_reply_free(message);
+    return v;
 }
 
 const char *

@@ -254,6 +254,16 @@ wr_conn_has_reply(struct wr_conn *c)
     return c->broken || c->next != NULL;
 }
 
+bool
+wr_conn_wait_reply(struct wr_conn *c, int64_t deadline_ms)
+{
+    while (!wr_conn_has_reply(c)) {
+        if (!wr_sock_wait(c->fd, POLLIN, deadline_ms))
+            return false;
+    }
+    return true;
+}
+
 enum weir_err
 wr_conn_call(struct wr_conn *c, const struct wr_span *argv, size_t argc,
              int64_t deadline_ms, struct wr_reply **out, struct weir_error *err)

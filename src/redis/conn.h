@@ -76,6 +76,8 @@ bool wr_conn_is_idle(const struct wr_conn *conn);
 /* True when a whole reply can be received without waiting: reads what the socket
  * has, never blocks. Also true when the connection is broken (recv then says so). */
 bool wr_conn_has_reply(struct wr_conn *conn);
+/* Waits for one until the deadline. True as above: also when the connection broke. */
+bool wr_conn_wait_reply(struct wr_conn *conn, int64_t deadline_ms);
 /* Send and receive. An error reply becomes a code by wr_reply_error(). */
 enum weir_err wr_conn_call(struct wr_conn *conn, const struct wr_span *argv, size_t argc,
                            int64_t deadline_ms, struct wr_reply **out,

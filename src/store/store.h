@@ -388,6 +388,13 @@ wr_store_audit(struct wr_store *store, struct wr_queue *queue, struct wr_reply *
 enum weir_err wr_store_inspect(struct wr_store *store, struct wr_queue *queue,
                                struct wr_span id, size_t bytes_max, struct wr_reply **out,
                                struct weir_error *err) WEIR_MUST_CHECK;
+/* Registers who wants to be told of the end of a job: tag is "CHANNEL/NUMBER", told by
+ * lua/include/ended.lua. early: the job may come later. *ended: no need, it is dead or
+ * done. E_NO_JOB; E_REFUSED: too many wait for it. */
+enum weir_err
+wr_store_wait(struct wr_store *store, struct wr_queue *queue, struct wr_span id,
+              const char *tag, int64_t keep_ms, bool early, bool *ended,
+              struct weir_error *err) WEIR_MUST_CHECK;
 enum weir_err
 wr_store_browse(struct wr_store *store, struct wr_queue *queue, const char *place,
                 size_t offset, size_t limit, struct wr_reply **out,

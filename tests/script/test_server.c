@@ -98,6 +98,8 @@ static const struct row {
     {&wr_script_list_cron_run, false, {NOW, "E", "run"}},
     {&wr_script_list_cron_list, false, {NOW, "", "0", "10"}},
     {&wr_script_list_cron_list, false, {NOW, "", "0", "10", "E"}},
+    {&wr_script_list_wait, false, {NOW, "R2", "ch/1", "9000", ""}},
+    {&wr_script_list_wait, false, {NOW, "new", "ch/2", "9000", "1"}},
 };
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
 
@@ -112,6 +114,8 @@ put_with(const char *id, const char *options, const char *unique, const char *du
 static void
 make_world(bool paused)
 {
+    static const char *const waited[] = {"P1", "P2", "P3", "R1"};
+
     rig_fresh(NULL);
     rig_kill_job("X1");
     put_with("K1", " keep=9000", NULL, NULL);
@@ -134,6 +138,8 @@ make_world(bool paused)
                "spec=x zone=z\n1 t\nx", NULL);
     rig_script(&wr_script_list_cron_pause, REV, "F", NULL);
     rig_script(&wr_script_list_cron_run, REV, "E", "last", NULL);
+    for (int i = 0; i < 4; i++)
+        rig_script(&wr_script_list_wait, NOW, waited[i], "ch/9", "9000", "", NULL);
     if (paused)
         rig_pause();
     redis_do(rig.redis, "DEL %s %s", rig_key(WR_QUEUE_KEY_wake),
@@ -374,7 +380,7 @@ drains(const struct wr_script *s)
            s != &wr_script_list_replace && s != &wr_script_list_progress &&
            s != &wr_script_list_log && s != &wr_script_list_create &&
            s != &wr_script_list_cron_put && s != &wr_script_list_cron_fire &&
-           s != &wr_script_list_cron_run;
+           s != &wr_script_list_cron_run && s != &wr_script_list_wait;
 }
 
 static void

@@ -1,0 +1,53 @@
+--- wait: somebody wants to be told when a job ends.
+--
+-- @key waiters HASH id -> who waits for its end
+-- @key ready LIST ids that wait, taken from the right
+-- @key dead ZSET id -> time of death, ms
+-- @key kept ZSET id -> when it is forgotten, ms
+-- @key jobs HASH id -> record
+-- @key stats HASH the ledger's counters
+-- @key config HASH engine, limits, paused
+-- @arg now the test clock, ms; empty: the server's
+-- @arg id the job's id
+-- @arg tag channel, "/", number of this wait
+-- @arg keep after so many ms nobody waits any more, unless this is called again
+-- @arg early 1: the job may come only after this call
+-- @returns OK it will be told
+-- @returns ENDED the job is dead or done: look at it
+-- @returns GONE no such job
+-- @returns MANY too many wait for this job
+-- @returns ENGINE the queue is stored by another engine
+-- @returns NOQUEUE nobody made this queue
+-- @returns CORRUPT the config is gone, jobs are there
+-- @cost O(those who wait for this job)
+--- @include clock
+--- @include engine
+
+local WAITERS_MAX = 1000
+
+-- Decide.
+local now = clock(now_arg)
+local word = engine_word(redis.call('HGET', config, 'engine'), stats, jobs, ready)
+if word then
+  return {word}
+end
+if early ~= '1' and redis.call('HEXISTS', jobs, id) == 0 then
+  return {'GONE'}
+end
+if redis.call('ZSCORE', dead, id) or redis.call('ZSCORE', kept, id) then
+  return {'ENDED'}
+end
+local list, channel = {}, string.match(tag, '^[^/]+')
+for other, untl in string.gmatch(redis.call('HGET', waiters, id) or '', '(%S+) (%d+)') do
+  if tonumber(untl) > now and string.match(other, '^[^/]+') ~= channel then
+    list[#list + 1] = other .. ' ' .. untl
+  end
+end
+if #list >= WAITERS_MAX then
+  return {'MANY'}
+end
+
+-- Apply.
+list[#list + 1] = tag .. ' ' .. digits(now + keep)
+redis.call('HSET', waiters, id, table.concat(list, ' '))
+return {'OK'}

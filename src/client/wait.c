@@ -1,0 +1,553 @@
+/*
+ * Waiting for the end of a job. A waiting call has a connection that listens on a channel
+ * of its own; it registers with the job, and the script that ends the job tells it. If
+ * the connection breaks, it registers again by another one and sees then whether the job
+ * ended meanwhile. Connections are kept for the next wait: a stack, since few threads
+ * wait at a time.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/id.h"
+#include "base/rand.h"
+#include "client/client_internal.h"
+#include "redis/backoff.h"
+#include "redis/conn.h"
+#include "redis/server.h"
+
+#define REFRESH_MS 10000 /* registered again so often: a lost message costs so much */
+#define KEEP_MS 30000    /* and forgotten so long after the last time */
+#define OPEN_MAX_MS 5000
+#define AWAY_MAX_MS 500
+
+struct wr_listener {
+    struct wr_listener *next;
+    struct wr_conn *conn;
+    char channel[32];
+    uint64_t number; /* of the last wait */
+};
+
+struct target {
+    struct wr_queue *queue;
+    const char *id;
+    bool over;
+};
+
+/* One wait for the ends of some jobs. */
+struct wait {
+    struct weir_client *client;
+    struct target *targets;
+    size_t n, left;
+    bool early; /* the jobs may come only after the registration */
+    int64_t deadline_ms;
+    struct wr_listener *listener; /* NULL: none so far, or it broke */
+    char tag[64];
+    int64_t refresh_ms;
+    weir_result_fn each;
+    void *context;
+    bool stopped; /* each() has enough */
+};
+
+/* ---- connections ---- */
+
+static void
+listener_free(struct wr_listener *l)
+{
+    if (l)
+        wr_conn_close(l->conn);
+    free(l);
+}
+
+void
+wr_client_close_listeners(struct weir_client *c)
+{
+    while (c->listeners) {
+        struct wr_listener *l = c->listeners;
+
+        c->listeners = l->next;
+        listener_free(l);
+    }
+}
+
+static struct wr_listener *
+take_idle(struct weir_client *c)
+{
+    struct wr_listener *l;
+
+    pthread_mutex_lock(&c->mu);
+    if (c->listeners_owner != getpid()) { /* after fork: they are the parent's */
+        wr_client_close_listeners(c);
+        c->listeners_owner = getpid();
+    }
+    l = c->listeners;
+    if (l)
+        c->listeners = l->next;
+    pthread_mutex_unlock(&c->mu);
+    return l;
+}
+
+static void
+give_back(struct weir_client *c, struct wr_listener *l)
+{
+    if (!l)
+        return;
+    pthread_mutex_lock(&c->mu);
+    l->next = c->listeners;
+    c->listeners = l;
+    pthread_mutex_unlock(&c->mu);
+}
+
+static enum weir_err
+subscribe(struct wr_listener *l, int64_t deadline_ms, struct weir_error *err)
+{
+    struct wr_reply *reply;
+    enum weir_err rc;
+    unsigned char bytes[8];
+
+    wr_rand_bytes(bytes, sizeof(bytes));
+    snprintf(l->channel, sizeof(l->channel),
+             "weir:ended:%02x%02x%02x%02x%02x%02x%02x%02x", bytes[0], bytes[1], bytes[2],
+             bytes[3], bytes[4], bytes[5], bytes[6], bytes[7]);
+    rc = wr_conn_do(l->conn, deadline_ms, &reply, err, "SUBSCRIBE", l->channel,
+                    (char *)NULL);
+    wr_reply_free(reply);
+    return rc;
+}
+
+static enum weir_err
+listener_open(struct weir_client *c, int64_t deadline_ms, struct wr_listener **out,
+              struct weir_error *err)
+{
+    struct wr_listener *l = calloc(1, sizeof(*l));
+    enum weir_err rc;
+
+    *out = NULL;
+    if (!l)
+        return wr_fail(err, WEIR_E_NO_MEMORY, 0, "wait");
+    rc = wr_server_open(c->server, "weir-wait", deadline_ms, &l->conn, err);
+    if (rc == WEIR_OK)
+        rc = subscribe(l, deadline_ms, err);
+    if (rc != WEIR_OK) {
+        listener_free(l);
+        return rc;
+    }
+    *out = l;
+    return WEIR_OK;
+}
+
+/* One that works: those that broke while they were idle, or may have, are dropped. What
+ * they were told meanwhile is of earlier waits. */
+static enum weir_err
+listener_take(struct weir_client *c, int64_t deadline_ms, struct wr_listener **out,
+              struct weir_error *err)
+{
+    while ((*out = take_idle(c)) != NULL) {
+        while (wr_conn_has_reply((*out)->conn) && !wr_conn_is_broken((*out)->conn)) {
+            struct wr_reply *old;
+
+            if (wr_conn_recv((*out)->conn, wr_clock_ms(), &old, NULL) == WEIR_OK)
+                wr_reply_free(old);
+        }
+        if (!wr_conn_is_broken((*out)->conn) &&
+            wr_conn_idle_ms((*out)->conn) < REFRESH_MS)
+            return WEIR_OK;
+        listener_free(*out);
+    }
+    return listener_open(c, deadline_ms, out, err);
+}
+
+/* ---- one wait ---- */
+
+static int64_t
+sooner(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Nothing comes by a connection that a firewall forgot, and nothing says so: it has to
+ * answer from one registration to the next. */
+static bool
+is_alive(struct wr_listener *l)
+{
+    struct wr_span ping[] = {wr_span_str("PING")};
+
+    return !wr_conn_is_broken(l->conn) &&
+           wr_conn_idle_ms(l->conn) < REFRESH_MS + REFRESH_MS / 2 &&
+           wr_conn_send(l->conn, ping, 1, wr_clock_ms() + 1000, NULL) == WEIR_OK;
+}
+
+static enum weir_err
+find_listener(struct wait *w, struct weir_error *err)
+{
+    enum weir_err rc;
+
+    if (w->listener && !is_alive(w->listener)) {
+        listener_free(w->listener);
+        w->listener = NULL;
+    }
+    if (w->listener)
+        return WEIR_OK;
+    rc = listener_take(w->client, sooner(w->deadline_ms, wr_clock_ms() + OPEN_MAX_MS),
+                       &w->listener, err);
+    if (rc != WEIR_OK)
+        return rc;
+    w->listener->number++;
+    snprintf(w->tag, sizeof(w->tag), "%s/%llu", w->listener->channel,
+             (unsigned long long)w->listener->number);
+    return WEIR_OK;
+}
+
+/* How one job ended. The view is freed by each(). */
+static void
+conclude(struct wait *w, struct target *t, enum weir_err rc, struct weir_job_view *view,
+         const struct weir_error *err)
+{
+    t->over = true;
+    w->left--;
+    if (!w->each((size_t)(t - w->targets), rc, view, err, w->context))
+        w->stopped = true;
+}
+
+/* The state of a job that is stored, as an answer. */
+static enum weir_err
+look(struct wait *w, const struct target *t, struct weir_job_view **out,
+     struct weir_error *err)
+{
+    enum weir_err rc = wr_client_inspect(w->client, t->queue, t->id, out, err);
+
+    if (rc != WEIR_OK)
+        return rc;
+    if (strcmp(weir_job_view_state(*out), "done") == 0)
+        return WEIR_OK;
+    if (strcmp(weir_job_view_state(*out), "dead") == 0)
+        return wr_fail(err, WEIR_E_JOB_FAILED, 0, "job %.100s is dead", t->id);
+    return wr_fail(err, WEIR_E_TIMEOUT, 0, "job %.100s is still %s", t->id,
+                   weir_job_view_state(*out));
+}
+
+static bool
+is_passing(enum weir_err rc)
+{
+    return weir_err_kind_of(rc) == WEIR_KIND_BUSY || rc == WEIR_E_NO_REPLY;
+}
+
+/* Looks at a job that needs no message. What cannot be said now is asked again later. */
+static enum weir_err
+look_and_conclude(struct wait *w, struct target *t, struct weir_error *err)
+{
+    struct weir_job_view *view = NULL;
+    enum weir_err rc = look(w, t, &view, err);
+
+    if (is_passing(rc))
+        return rc;
+    if (rc == WEIR_E_TIMEOUT) { /* replayed in between: it lives again */
+        weir_job_view_free(view);
+        return WEIR_OK;
+    }
+    conclude(w, t, rc, view, err);
+    return WEIR_OK;
+}
+
+/* With every job that has not ended. An error is one that may pass. */
+static enum weir_err
+wait_register(struct wait *w, struct weir_error *err)
+{
+    enum weir_err rc = find_listener(w, err);
+
+    w->refresh_ms = wr_clock_ms() + REFRESH_MS;
+    for (size_t i = 0; i < w->n && rc == WEIR_OK && !w->stopped; i++) {
+        struct target *t = &w->targets[i];
+        bool ended;
+
+        if (t->over)
+            continue;
+        rc = wr_store_wait(w->client->store, t->queue, wr_span_str(t->id), w->tag,
+                           KEEP_MS, w->early, &ended, err);
+        if (rc == WEIR_OK && ended)
+            rc = look_and_conclude(w, t, err);
+        if (rc != WEIR_OK && !is_passing(rc)) {
+            conclude(w, t, rc, NULL, err);
+            rc = WEIR_OK;
+        }
+    }
+    return rc;
+}
+
+static void
+wait_end(struct wait *w)
+{
+    if (w->listener && wr_conn_is_broken(w->listener->conn))
+        listener_free(w->listener);
+    else
+        give_back(w->client, w->listener);
+    w->listener = NULL;
+}
+
+/* The next line of *text, without its newline. */
+static struct wr_span
+take_line(struct wr_span *text)
+{
+    const char *end = memchr(text->ptr, '\n', text->len);
+    struct wr_span line = {text->ptr,
+                           end ? (size_t)(end - (const char *)text->ptr) : text->len};
+
+    text->ptr = end ? end + 1 : (const char *)text->ptr + text->len;
+    text->len -= line.len + (end ? 1 : 0);
+    return line;
+}
+
+static bool
+is_text(struct wr_span s, const char *text)
+{
+    return s.len == strlen(text) && memcmp(s.ptr, text, s.len) == 0;
+}
+
+/* The job that a message is about; NULL: of an earlier wait. word and result lie in it.
+ */
+static struct target *
+find_target(const struct wait *w, const struct wr_reply *message, struct wr_span *word,
+            struct wr_span *result)
+{
+    struct wr_span text = wr_reply_span(wr_reply_at(message, 2)), id;
+
+    if (wr_reply_len(message) != 3 || !text.ptr || !is_text(take_line(&text), w->tag))
+        return NULL;
+    id = take_line(&text);
+    *word = take_line(&text);
+    *result = text;
+    for (size_t i = 0; i < w->n; i++) {
+        if (!w->targets[i].over && is_text(id, w->targets[i].id))
+            return &w->targets[i];
+    }
+    return NULL;
+}
+
+/* What the message says; it goes into the view, or is freed. */
+static enum weir_err
+take_message(struct wait *w, struct wr_reply *message, struct weir_error *err)
+{
+    struct wr_span word, result;
+    struct target *t = find_target(w, message, &word, &result);
+    struct weir_job_view *view;
+    enum weir_err rc = WEIR_OK;
+
+    if (t && is_text(word, "done")) {
+        view = wr_client_view_of_message(t->queue, t->id, message, result);
+        if (!view)
+            rc = wr_fail(err, WEIR_E_NO_MEMORY, 0, "wait");
+        conclude(w, t, rc, view, err);
+        return WEIR_OK;
+    }
+    if (t && is_text(word, "cancelled")) {
+        rc = wr_fail(err, WEIR_E_CANCELLED, 0, "job %.100s was cancelled", t->id);
+        conclude(w, t, rc, NULL, err);
+    } else if (t && is_text(word, "expired")) {
+        rc = wr_fail(err, WEIR_E_EXPIRED, 0, "job %.100s expired before it could start",
+                     t->id);
+        conclude(w, t, rc, NULL, err);
+    } else if (t) {
+        rc = look_and_conclude(w, t, err);
+        wr_reply_free(message);
+        return rc;
+    }
+    wr_reply_free(message);
+    return WEIR_OK;
+}
+
+/* Until all have ended, the time to register again, or the end of the connection. */
+static enum weir_err
+listen(struct wait *w, struct weir_error *err)
+{
+    enum weir_err rc = WEIR_OK;
+
+    while (rc == WEIR_OK && w->left > 0 && !w->stopped) {
+        struct wr_reply *message;
+
+        if (!wr_conn_wait_reply(w->listener->conn, sooner(w->deadline_ms, w->refresh_ms)))
+            return WEIR_OK;
+        if (wr_conn_recv(w->listener->conn, wr_clock_ms(), &message, NULL) != WEIR_OK) {
+            listener_free(w->listener);
+            w->listener = NULL;
+            return WEIR_OK;
+        }
+        rc = take_message(w, message, err);
+    }
+    return rc;
+}
+
+/* Those that have not ended when the time is up. */
+static void
+give_up(struct wait *w, const struct weir_error *last)
+{
+    for (size_t i = 0; i < w->n && !w->stopped; i++) {
+        struct target *t = &w->targets[i];
+        struct weir_job_view *view = NULL;
+        struct weir_error err = *last;
+        enum weir_err rc;
+
+        if (t->over)
+            continue;
+        rc = look(w, t, &view, &err);
+        conclude(w, t, rc, view, &err);
+    }
+}
+
+/* Registered already when `registered`. */
+static void
+wait_for_ends(struct wait *w, bool registered)
+{
+    struct weir_error err = {0};
+    unsigned failures = 0;
+
+    while (w->left > 0 && !w->stopped && wr_clock_ms() < w->deadline_ms) {
+        enum weir_err rc = registered ? WEIR_OK : wait_register(w, &err);
+
+        registered = false;
+        if (rc == WEIR_OK && w->listener && w->left > 0 && !w->stopped)
+            rc = listen(w, &err);
+        w->early = false;
+        failures = rc == WEIR_OK ? 0 : failures + 1;
+        if (rc != WEIR_OK && !wr_backoff_sleep(failures, AWAY_MAX_MS, w->deadline_ms))
+            break;
+    }
+    give_up(w, &err);
+    wait_end(w);
+}
+
+enum weir_err
+weir_result_wait_each(struct weir_client *c, const char *queue, const char *const *ids,
+                      size_t n, int64_t timeout_ms, weir_result_fn each, void *context,
+                      struct weir_error *err)
+{
+    struct wait w = {.client = c,
+                     .n = n,
+                     .left = n,
+                     .each = each,
+                     .context = context,
+                     .deadline_ms = wr_clock_ms() + timeout_ms,
+                     .targets = calloc(n ? n : 1, sizeof(struct target))};
+
+    if (!w.targets)
+        return wr_fail(err, WEIR_E_NO_MEMORY, 0, "wait");
+    for (size_t i = 0; i < n; i++)
+        w.targets[i].id = ids[i];
+    for (size_t i = 0; i < n && !w.stopped; i++) {
+        struct weir_error own = {0};
+        enum weir_err rc = wr_client_find(c, queue, ids[i], &w.targets[i].queue, &own);
+
+        if (rc != WEIR_OK)
+            conclude(&w, &w.targets[i], rc, NULL, &own);
+    }
+    wait_for_ends(&w, false);
+    free(w.targets);
+    return WEIR_OK;
+}
+
+/* ---- one job ---- */
+
+struct one {
+    enum weir_err rc;
+    struct weir_job_view *view;
+    struct weir_error err;
+};
+
+static bool
+keep_one(size_t index, enum weir_err rc, struct weir_job_view *view,
+         const struct weir_error *err, void *context)
+{
+    struct one *one = context;
+
+    (void)index;
+    *one = (struct one){rc, view, *err};
+    return false;
+}
+
+static enum weir_err
+answer(const struct one *one, struct weir_job_view **out, struct weir_error *err)
+{
+    *out = one->view;
+    if (err && one->rc != WEIR_OK)
+        *err = one->err;
+    return one->rc;
+}
+
+enum weir_err
+weir_result_wait(struct weir_client *c, const char *queue, const char *id,
+                 int64_t timeout_ms, struct weir_job_view **out, struct weir_error *err)
+{
+    struct one one = {0};
+    enum weir_err rc = weir_result_wait_each(c, queue, &id, 1, timeout_ms, keep_one, &one,
+                                             err);
+
+    *out = NULL;
+    return rc == WEIR_OK ? answer(&one, out, err) : rc;
+}
+
+/* ---- request and response ---- */
+
+/* The first job makes the queue; here somebody waits before it comes. */
+static enum weir_err
+register_early(struct wait *w, struct one *one, struct weir_error *err)
+{
+    const char *queue = wr_queue_name(w->targets[0].queue);
+    enum weir_err rc = wait_register(w, err);
+    bool made;
+
+    if (rc != WEIR_OK || one->rc != WEIR_E_NO_QUEUE)
+        return rc;
+    rc = weir_queue_create(w->client, queue, NULL, NULL, &made, err);
+    if (rc != WEIR_OK)
+        return rc;
+    *one = (struct one){0};
+    w->targets[0].over = w->stopped = false;
+    w->left = 1;
+    return wait_register(w, err);
+}
+
+enum weir_err
+weir_call(struct weir_client *c, const struct weir_job *given, int64_t timeout_ms,
+          struct weir_job_view **out, struct weir_error *err)
+{
+    size_t size = given->struct_size;
+    struct weir_job job = {0};
+    struct one one = {0};
+    struct target target = {0};
+    struct wait w = {.client = c,
+                     .targets = &target,
+                     .n = 1,
+                     .left = 1,
+                     .early = true,
+                     .deadline_ms = wr_clock_ms() + timeout_ms,
+                     .each = keep_one,
+                     .context = &one};
+    char id[WR_ID_LEN + 1];
+    struct weir_error own = {0};
+    enum weir_err rc;
+
+    *out = NULL;
+    err = err ? err : &own;
+    memcpy(&job, given, size < sizeof(job) ? size : sizeof(job));
+    job.struct_size = sizeof(job);
+    if (!job.id) {
+        wr_id_make(id);
+        job.id = id;
+    }
+    target.id = job.id;
+    rc = wr_client_queue(c, job.queue, &target.queue, err);
+    if (rc == WEIR_OK)
+        rc = register_early(&w, &one, err);
+    if (rc == WEIR_OK)
+        rc = weir_job_enqueue(c, &job, NULL, err);
+    if (rc != WEIR_OK) {
+        weir_job_view_free(one.view);
+        wait_end(&w);
+        return rc;
+    }
+    wait_for_ends(&w, true);
+    return answer(&one, out, err);
+}
