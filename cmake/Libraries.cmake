@@ -4,7 +4,7 @@
 #   libweir-worker  running handlers: adds libuv, jansson
 #   weir            the tool and the daemons
 set(client_layers base cron model net redis store audit client)
-set(worker_layers loop json sched worker)
+set(worker_layers loop json command sched worker)
 set(tool_layers embed cli bin)
 
 function(weir_objects out)
