@@ -187,6 +187,29 @@ WEIR_API enum weir_err weir_worker_exec_with(struct weir_worker *worker, const c
                                              const struct weir_exec_options *options,
                                              struct weir_error *err) WEIR_MUST_CHECK;
 
+/* ---- commands that jobs bring (weir run): off unless this is called ---- */
+
+/* All is copied; the file system is looked at for each job. See weir-run(1). */
+struct weir_command_options {
+    size_t struct_size;
+    /* Which programs, with commas between: a name ("ffmpeg": the program of this name in
+     * PATH), an absolute path, a pattern of such ("/usr/local/bin/" and a star), or "*"
+     * for all. What counts is where a path leads in the end, without symbolic links. */
+    const char *allow;
+    const char *allow_env; /* variables, patterns of names; NULL: "LANG, LC_*, TZ" */
+    const char *allow_cwd; /* folders, patterns of paths; NULL: none but private ones */
+    const char *signature_file; /* keys, one a line; NULL: nobody looks at signatures */
+    const struct weir_exec_options *exec; /* bounds of all; its argv and shell do not
+                                             count. NULL: the defaults with clean_env */
+};
+#define WEIR_COMMAND_OPTIONS_INIT .struct_size = sizeof(struct weir_command_options)
+
+/* Takes the jobs of type "weir.exec", which type "*" never does. A job against the rules
+ * is dead with an error that names the rule. E_CONFIG: patterns or key file. E_ARG. */
+WEIR_API enum weir_err weir_worker_commands(struct weir_worker *worker,
+                                            const struct weir_command_options *options,
+                                            struct weir_error *err) WEIR_MUST_CHECK;
+
 /* The handlers of a shared object, see weir/handler.h; path is made absolute. The file is
  * loaded and looked at by a process of its own, now. A program that is linked with the
  * archive of libweir-worker must export its calls: -rdynamic.

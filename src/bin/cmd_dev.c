@@ -15,6 +15,7 @@
 #include "bin/handlers.h"
 #include "cli/config.h"
 #include "embed/embed.h"
+#include "redis/url.h"
 
 struct dev_opts {
     struct work_opts work;
@@ -142,6 +143,41 @@ start_server(struct cli *cli, const struct dev_opts *o, struct wr_embed **embed,
     return wr_embed_start(&e, embed, err);
 }
 
+/* On this machine: a socket, or an address that no other one reaches. */
+static bool
+is_local(const char *url)
+{
+    struct wr_url u;
+    bool local = wr_url_parse(url, &u, NULL) == WEIR_OK &&
+                 (u.is_unix || strcmp(u.host, "localhost") == 0 ||
+                  strncmp(u.host, "127.", 4) == 0 || strcmp(u.host, "::1") == 0);
+
+    wr_url_wipe(&u);
+    return local;
+}
+
+/* What a person wants to know; the last word is a warning. */
+static void
+introduce(struct cli *cli, const struct work_opts *work, const char *server)
+{
+    bool typed = work->exec.n + work->coprocs.n + work->plugins.n > 0 ||
+                 cli_handlers(cli->settings)->n > 0;
+
+    cli_note(cli,
+             "server     %s\nworker     %s\nenqueue    weir enqueue TYPE PAYLOAD\n"
+             "stop with Ctrl-C",
+             server,
+             cli->command && cli->command[0] ? cli->command[0]
+             : typed                         ? "by type"
+             : work->allow_all_commands      ? "none, but for weir run"
+                                             : "none: a scheduler only");
+    if (work->allow_all_commands &&
+        !cli_setting(cli->settings, CLI_SET_ALLOW_COMMAND_JOBS))
+        cli_note(cli,
+                 "warning    jobs may bring their command (weir run -- CMD): whoever "
+                 "can use this\n           server runs programs as this user");
+}
+
 static enum weir_err
 dev(struct cli *cli, const void *opts, char *const *args, struct weir_error *err)
 {
@@ -162,18 +198,13 @@ dev(struct cli *cli, const void *opts, char *const *args, struct weir_error *err
     if (rc != WEIR_OK)
         return rc;
     url = embed ? wr_embed_url(embed) : url;
+    work.allow_all_commands = is_local(url);
     worker = start_worker(cli, &work, url, err);
     if (worker < 0) {
         wr_embed_stop(embed);
         return err->code;
     }
-    cli_note(cli,
-             "server     %s\nworker     %s\nenqueue    weir enqueue TYPE PAYLOAD\n"
-             "stop with Ctrl-C",
-             embed ? url : "as configured",
-             cli->command && cli->command[0] ? cli->command[0]
-             : bin_has_handlers(cli, &work)  ? "by type"
-                                             : "none: a scheduler only");
+    introduce(cli, &work, embed ? url : "as configured");
     rc = watch(worker, embed, err);
     wr_embed_stop(embed);
     return rc;

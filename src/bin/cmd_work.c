@@ -26,6 +26,8 @@ static const struct cli_opt work_options[] = {
      "keep CMD running and give it jobs of this type as lines of JSON"},
     {"plugin", 0, CLI_LIST, offsetof(struct work_opts, plugins), "FILE.so",
      "run the handlers of this shared object"},
+    {"allow-command-jobs", 0, CLI_LIST, offsetof(struct work_opts, allow_commands),
+     "PATTERN", "run the commands that jobs bring, if the program fits (weir run)"},
     {"clean-env", 0, CLI_FLAG, offsetof(struct work_opts, clean_env), NULL,
      "commands see only PATH HOME USER LANG TZ of this environment"},
     {"pass-env", 0, CLI_LIST, offsetof(struct work_opts, pass_env), "NAME",
@@ -187,7 +189,8 @@ work(struct cli *cli, const void *opts, char *const *args, struct weir_error *er
     if (!bin_has_handlers(cli, o))
         return wr_fail(err, WEIR_E_ARG, 0,
                        "nothing to run: give a command after --, --exec TYPE=CMD, "
-                       "--plugin FILE.so, or sections [handler.TYPE] in weir.conf");
+                       "--plugin FILE.so, --allow-command-jobs, or sections "
+                       "[handler.TYPE] in weir.conf");
     rc = bin_worker_new(cli, o, cli_setting(cli->settings, CLI_SET_URL), &worker, err);
     if (rc != WEIR_OK)
         return rc;

@@ -9,9 +9,9 @@ extern const struct cli_cmd cmd_work, cmd_scheduler, cmd_dev, cmd_bench;
 
 /* The options of weir work, used by weir dev as well. */
 struct work_opts {
-    struct cli_list queues, reserve, exec, coprocs, pass_env, plugins;
+    struct cli_list queues, reserve, exec, coprocs, pass_env, allow_commands, plugins;
     int64_t concurrency, processes, grace_ms, lease_ms, max_jobs, max_time_ms;
-    bool strict, once, drain, no_scheduler, clean_env;
+    bool strict, once, drain, no_scheduler, clean_env, allow_all_commands;
     const char *pidfile, *log;
 };
 struct weir_worker;

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/error.h"
 #include "bin/handlers.h"
 #include "cli/config.h"
@@ -98,6 +99,49 @@ add_section(struct weir_worker *worker, const struct cli_handler *h,
     return rc;
 }
 
+/* The patterns in force, for the caller to free; NULL: jobs bring no commands. */
+static char *
+allowed_commands(const struct cli *cli, const struct work_opts *o)
+{
+    const char *setting = cli_setting(cli->settings, CLI_SET_ALLOW_COMMAND_JOBS);
+    struct wr_buf list = {0};
+
+    for (size_t i = 0; i < o->allow_commands.n; i++)
+        wr_buf_addf(&list, "%s%s", i ? "," : "", o->allow_commands.items[i]);
+    if (o->allow_commands.n == 0 && setting)
+        wr_buf_add_str(&list, setting);
+    else if (o->allow_commands.n == 0 && o->allow_all_commands)
+        wr_buf_add_str(&list, "*");
+    if (list.failed)
+        cli_out_of_memory();
+    return list.ptr;
+}
+
+static enum weir_err
+add_commands(struct cli *cli, const struct work_opts *o, struct weir_worker *worker,
+             struct weir_error *err)
+{
+    const struct cli_handler *h = cli_handlers_find(cli_handlers(cli->settings),
+                                                    CLI_COMMAND_JOB_TYPE);
+    char *allow = allowed_commands(cli, o);
+    struct weir_command_options c = {
+        WEIR_COMMAND_OPTIONS_INIT,
+        .allow = allow,
+        .allow_env = cli_setting(cli->settings, CLI_SET_ALLOW_COMMAND_ENV),
+        .allow_cwd = cli_setting(cli->settings, CLI_SET_ALLOW_COMMAND_CWD),
+        .signature_file = cli_setting(cli->settings, CLI_SET_REQUIRE_SIGNATURE),
+        .exec = h ? &h->options : NULL,
+    };
+    enum weir_err rc = WEIR_OK;
+
+    if (o->allow_all_commands && allow && strcmp(allow, "*") == 0)
+        c.allow_env = c.allow_cwd = "*";
+    if (allow)
+        rc = weir_worker_commands(worker, &c, err);
+    free(allow);
+    return rc;
+}
+
 enum weir_err
 bin_add_handlers(struct cli *cli, const struct work_opts *o, struct weir_worker *worker,
                  struct weir_error *err)
@@ -118,14 +162,18 @@ bin_add_handlers(struct cli *cli, const struct work_opts *o, struct weir_worker 
         if (file->list[i]->options.argv && !has_flag(o, file->list[i]->type))
             rc = add_section(worker, file->list[i], err);
     }
-    return rc;
+    return rc == WEIR_OK ? add_commands(cli, o, worker, err) : rc;
 }
 
 bool
 bin_has_handlers(const struct cli *cli, const struct work_opts *o)
 {
     const struct cli_handlers *file = cli_handlers(cli->settings);
+    char *allow = allowed_commands(cli, o);
 
+    free(allow);
+    if (allow)
+        return true;
     for (size_t i = 0; i < file->n; i++) {
         if (file->list[i]->options.argv)
             return true;

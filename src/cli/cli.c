@@ -270,7 +270,7 @@ int
 cli_main(int argc, char **argv, const struct cli_cmd *const *more)
 {
     const struct cli_cmd *commands[COMMANDS_MAX] = {0};
-    struct cli cli = {.out = stdout, .commands = commands};
+    struct cli cli = {.out = stdout, .commands = commands, .exit_status = -1};
     struct weir_error err = {0};
     enum weir_err rc;
     size_t n = 0;
@@ -287,5 +287,9 @@ cli_main(int argc, char **argv, const struct cli_cmd *const *more)
     rc = finish_output(&cli, rc, &err);
     if (rc != WEIR_OK && !cli.said)
         tell(rc, &err, true);
+    if (cli.exit_status >= 0)
+        return cli.exit_status;
+    if (rc != WEIR_OK && cli.cmd && cli.cmd->failure_status != 0)
+        return cli.cmd->failure_status;
     return weir_err_exit_status(rc);
 }

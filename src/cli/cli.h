@@ -76,7 +76,8 @@ struct cli {
     FILE *out;                             /* answers; all else goes to stderr */
     enum cli_format format;
     bool out_is_tty, err_is_tty, color;
-    bool said; /* a failure has been told already: print nothing more about it */
+    bool said;       /* a failure has been told already: print nothing more about it */
+    int exit_status; /* what the program ends with; -1: as the answer of run() says */
     char *const *command; /* what follows "--", for commands that run one; or NULL */
 };
 
@@ -96,6 +97,7 @@ struct cli_cmd {
     int min_args, max_args;  /* max -1: no limit */
     bool takes_command;      /* words after "--" are a command, not arguments */
     enum cli_needs needs;
+    int failure_status; /* exit status of every failure of its own; 0: by the error */
     const struct cli_opt *opts; /* NULL: none */
     size_t opts_size;
 

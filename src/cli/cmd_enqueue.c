@@ -1,6 +1,4 @@
 /* enqueue: one job, or the jobs of a file. */
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -10,10 +8,9 @@
 #include "cli/commands.h"
 #include "cli/config.h"
 #include "cli/job_view.h"
-#include "cli/json.h"
 #include "cli/out.h"
+#include "cli/payload.h"
 
-#define PAYLOAD_MAX_BYTES (256 * 1024 * 1024) /* no queue can be set to take more */
 #define WAIT_FOR_EVER_MS (INT64_C(1) << 50)
 
 struct enqueue_opts {
@@ -38,86 +35,7 @@ static const struct cli_opt enqueue_options[] = {
     {0},
 };
 
-/* ---- the payload ---- */
-
-static enum weir_err
-read_stream(FILE *f, const char *name, struct wr_buf *out, struct weir_error *err)
-{
-    size_t n = 1;
-
-    while (n > 0 && out->len <= PAYLOAD_MAX_BYTES) {
-        char *room = wr_buf_room(out, 65536);
-
-        if (!room)
-            cli_out_of_memory();
-        n = fread(room, 1, 65536, f);
-        out->len += n;
-    }
-    if (ferror(f))
-        return wr_fail(err, WEIR_E_IO, errno, "%.200s", name);
-    if (out->len > PAYLOAD_MAX_BYTES)
-        return wr_fail(err, WEIR_E_TOO_BIG, 0, "%.200s: payload over 256 MiB", name);
-    return WEIR_OK;
-}
-
-/* Text, @FILE, @@text for text that begins with @, - for stdin. */
-static enum weir_err
-read_payload(const char *arg, struct wr_buf *out, struct weir_error *err)
-{
-    enum weir_err rc;
-    FILE *f;
-
-    if (!arg)
-        return WEIR_OK;
-    if (strcmp(arg, "-") == 0)
-        return read_stream(stdin, "standard input", out, err);
-    if (arg[0] != '@' || arg[1] == '@') {
-        wr_buf_add_str(out, arg[0] == '@' ? arg + 1 : arg);
-        return WEIR_OK;
-    }
-    f = fopen(arg + 1, "re");
-    if (!f)
-        return wr_fail(err, WEIR_E_IO, errno, "payload file %.200s", arg + 1);
-    rc = read_stream(f, arg + 1, out, err);
-    fclose(f);
-    return rc;
-}
-
 /* ---- one job ---- */
-
-static void
-print_queued(struct cli *cli, const struct weir_job *job, const struct weir_enqueued *a)
-{
-    if (cli_out_is_json(cli)) {
-        struct cli_json *json = cli_json_new();
-
-        cli_json_text(json, "id", a->id.str);
-        cli_json_text(json, "queue", job->queue);
-        cli_json_text(json, "type", job->type);
-        cli_json_bool(json, "existed", a->existed);
-        cli_json_bool(json, "replaced", a->replaced);
-        cli_json_print(json, cli->out);
-        cli_json_free(json);
-        return;
-    }
-    if (!cli_out_is_table(cli)) {
-        cli_print_id(cli, a->id.str);
-        fputc('\n', cli->out);
-        return;
-    }
-    fputs(a->existed    ? "Already there: "
-          : a->replaced ? "Replaced "
-                        : "Queued ",
-          cli->out);
-    cli_print_id(cli, a->id.str);
-    fputs("  ", cli->out);
-    cli_print_text(cli, job->type);
-    fputs(" → ", cli->out);
-    cli_print_text(cli, job->queue);
-    fputs("   (follow: weir job wait ", cli->out);
-    cli_print_id(cli, a->id.str);
-    fputs(")\n", cli->out);
-}
 
 static enum weir_err
 wait_for(struct cli *cli, const struct weir_job *job, const char *id,
@@ -151,7 +69,7 @@ enqueue_one(struct cli *cli, const struct enqueue_opts *o, int64_t max_retry,
                      "--wait needs a result that is kept: take "
                      "--keep-result 1m or more");
     if (rc == WEIR_OK)
-        rc = read_payload(args[1], &payload, err);
+        rc = cli_payload_read(args[1], &payload, err);
     j.job.payload = wr_buf_span(&payload).ptr;
     j.job.payload_len = payload.len;
     if (rc == WEIR_OK && cli->globals.dry_run)
@@ -160,7 +78,7 @@ enqueue_one(struct cli *cli, const struct enqueue_opts *o, int64_t max_retry,
     else if (rc == WEIR_OK)
         rc = weir_job_enqueue(cli->client, &j.job, &answer, err);
     if (rc == WEIR_OK && !cli->globals.dry_run) {
-        print_queued(cli, &j.job, &answer);
+        cli_job_queued(cli, &j.job, &answer);
         if (o->wait)
             rc = wait_for(cli, &j.job, answer.id.str, err);
     }

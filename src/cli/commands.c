@@ -4,6 +4,7 @@
 /* clang-format off */
 const struct cli_cmd *const cli_commands[] = {
     &cmd_enqueue,
+    &cmd_run,
     &cmd_status,
     &cmd_audit,
     &cmd_job_ls,

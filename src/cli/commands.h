@@ -4,7 +4,7 @@
 
 #include "cli/cli.h"
 
-extern const struct cli_cmd cmd_enqueue;
+extern const struct cli_cmd cmd_enqueue, cmd_run;
 extern const struct cli_cmd cmd_status, cmd_audit;
 extern const struct cli_cmd cmd_job_ls, cmd_job_show, cmd_job_wait, cmd_job_payload,
     cmd_job_result, cmd_job_logs, cmd_job_cancel, cmd_job_edit, cmd_job_run;

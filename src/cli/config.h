@@ -50,7 +50,17 @@
     X(PIDFILE, "pidfile", NULL, "WEIR_PIDFILE", NULL, NULL, NULL, TEXT, \
       "work: where its process id is written") \
     X(LOG_FILE, "log_file", NULL, "WEIR_LOG_FILE", NULL, NULL, NULL, TEXT, \
-      "work: where its messages go")
+      "work: where its messages go") \
+    X(SIGNATURE_KEY, "signature_key", NULL, "WEIR_SIGNATURE_KEY", NULL, NULL, NULL, TEXT, \
+      "run: file with the key that signs commands") \
+    X(ALLOW_COMMAND_JOBS, "allow_command_jobs", NULL, "WEIR_ALLOW_COMMAND_JOBS", NULL, NULL, \
+      NULL, TEXT, "work: which programs jobs may name") \
+    X(ALLOW_COMMAND_ENV, "allow_command_env", NULL, "WEIR_ALLOW_COMMAND_ENV", NULL, NULL, \
+      "LANG, LC_*, TZ", TEXT, "work: which variables such a job may set") \
+    X(ALLOW_COMMAND_CWD, "allow_command_cwd", NULL, "WEIR_ALLOW_COMMAND_CWD", NULL, NULL, \
+      NULL, TEXT, "work: in which folders such a job may run") \
+    X(REQUIRE_SIGNATURE, "require_signature", NULL, "WEIR_REQUIRE_SIGNATURE", NULL, NULL, \
+      NULL, TEXT, "work: file with the keys that such a job must be signed with")
 /* clang-format on */
 
 enum cli_setting {

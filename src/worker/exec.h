@@ -42,6 +42,7 @@ enum wr_exec_out {
 struct wr_exec_run {
     const char *const *argv; /* NULL at the end; without a slash argv[0] is looked for in
                                 PATH; never a shell */
+    const char *file;        /* what is run instead of argv[0]; NULL: that */
     const char *const *env;  /* NAME=VALUE, NULL at the end; the first of a name counts */
     bool clean;              /* else what the spawner inherited comes after env */
     const char *cwd;         /* NULL: the spawner's */

@@ -119,6 +119,11 @@ wr_exec_attempt(struct wr_handler *handler, const struct wr_exec_config *config,
                 struct weir_delivery *d);
 void wr_exec_attempt_stop(struct weir_delivery *d, enum wr_stop why);
 
+/* handler_command.c: jobs that bring their command. E_CONFIG, E_ARG. */
+enum weir_err
+wr_handler_command_new(const struct weir_command_options *options,
+                       struct wr_handler **out, struct weir_error *err) WEIR_MUST_CHECK;
+
 /* handler_plugin.c: a shared object. The supervisor knows its types, the children load
  * it.
  */

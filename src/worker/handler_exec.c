@@ -304,6 +304,7 @@ run_in_folder(struct attempt *a, struct wr_spawner *spawner,
     struct weir_error why = {0};
     const struct wr_exec_run run = {
         .argv = (const char *const *)c->argv,
+        .file = c->file,
         .env = (const char *const *)env->list,
         .clean = c->o.clean_env,
         .cwd = c->cwd ? c->cwd : a->folder,

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "command/command.h"
 #include "worker/io.h"
 
 #define AHEAD_US 4000 /* of work a slot may have claimed ahead */
@@ -87,7 +88,8 @@ find_handler(const struct weir_worker *w, const char *type)
         if (strcmp(h->type, "*") == 0)
             any = h;
     }
-    return any;
+    /* Jobs that bring their command are for those who say which they run. */
+    return strcmp(type, WR_COMMAND_TYPE) == 0 ? NULL : any;
 }
 
 static void

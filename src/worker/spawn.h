@@ -34,12 +34,12 @@ enum wr_spawn_message {
     WR_SPAWN_KILL, /* only kill_after_ms counts, nothing follows */
 };
 
-/* Of RUN follow argv, env and the folder as NUL-ended strings, then the groups, then the
- * payload. Pointers in it mean nothing to the spawner. */
+/* Of RUN follow argv, env, the folder and the file as NUL-ended strings, then the groups,
+ * then the payload. Pointers in it mean nothing to the spawner. */
 struct wr_spawn_request {
     enum wr_spawn_message message;
     uint32_t argc, envc;
-    bool has_cwd, has_limits;
+    bool has_cwd, has_file, has_limits;
     uint64_t words_len; /* with the groups */
     uint64_t payload_len;
     int64_t kill_after_ms;

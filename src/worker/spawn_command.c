@@ -48,7 +48,7 @@ struct failure {
 };
 
 struct start {
-    const char *path, *cwd;
+    const char *path, *cwd, *file; /* file NULL: argv[0], by path */
     char **argv, **env;
     const int *fds; /* for 0, 1, ... */
     int fds_n;
@@ -63,7 +63,7 @@ struct start {
 static int
 exec_by_path(const struct start *s)
 {
-    const char *file = s->argv[0], *at = s->path;
+    const char *file = s->file ? s->file : s->argv[0], *at = s->path;
     size_t file_len = strlen(file);
     int why = ENOENT;
     char whole[PATH_MAX];
@@ -149,7 +149,7 @@ become_command(const struct start *s)
 struct words {
     char **argv, **env;
     size_t env_n;
-    const char *cwd;
+    const char *cwd, *file;
     struct wr_exec_limits limits;
     char key[64], socket[160];
 };
@@ -224,6 +224,7 @@ split_words(const struct wr_spawn_job *j, struct words *w)
         w->argv[i] = take_word(&at, end);
     fill_environment(j, w, &at, end);
     w->cwd = r->has_cwd ? take_word(&at, end) : NULL;
+    w->file = r->has_file ? take_word(&at, end) : NULL;
     return true;
 }
 
@@ -336,6 +337,7 @@ start_words(struct wr_spawn_job *j, const struct words *w, const int *theirs)
     struct wr_spawn *sp = j->spawn;
     struct start s = {.path = path_of(j, w),
                       .cwd = w->cwd,
+                      .file = w->file,
                       .argv = w->argv,
                       .env = w->env,
                       .fds = theirs,

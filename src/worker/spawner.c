@@ -382,6 +382,7 @@ write_request(struct wr_buf *out, const struct wr_exec_run *run, struct wr_span 
     struct wr_spawn_request r = {.message = WR_SPAWN_RUN,
                                  .run = *run,
                                  .has_cwd = run->cwd != NULL,
+                                 .has_file = run->file != NULL,
                                  .has_limits = run->limits != NULL};
 
     if (run->limits)
@@ -393,6 +394,8 @@ write_request(struct wr_buf *out, const struct wr_exec_run *run, struct wr_span 
     r.envc = add_words(out, run->env);
     if (run->cwd)
         wr_buf_add(out, run->cwd, strlen(run->cwd) + 1);
+    if (run->file)
+        wr_buf_add(out, run->file, strlen(run->file) + 1);
     if (run->limits && run->limits->groups_n > 0)
         wr_buf_add(out, run->limits->groups, run->limits->groups_n * sizeof(gid_t));
     r.words_len = out->len - sizeof(r);

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "command/command.h"
 #include "worker/exec_config.h"
 #include "worker/worker_internal.h"
 
@@ -200,6 +201,27 @@ weir_worker_exec(struct weir_worker *w, const char *type, const char *const *arg
 
     o.cwd = getcwd(here, sizeof(here));
     return weir_worker_exec_with(w, type, &o, err);
+}
+
+enum weir_err
+weir_worker_commands(struct weir_worker *w, const struct weir_command_options *options,
+                     struct weir_error *err)
+{
+    struct weir_command_options o = {0};
+    struct wr_handler *h = NULL;
+    enum weir_err rc = check_type(w, WR_COMMAND_TYPE, err);
+
+    if (options)
+        memcpy(&o, options,
+               options->struct_size < sizeof(o) ? options->struct_size : sizeof(o));
+    if (rc == WEIR_OK && !o.allow)
+        rc = wr_fail(err, WEIR_E_ARG, 0, "commands of jobs: none are allowed");
+    if (rc == WEIR_OK)
+        rc = wr_handler_command_new(&o, &h, err);
+    if (rc != WEIR_OK)
+        return rc;
+    w->has_exec = true;
+    return add_handler(w, h, err);
 }
 
 /* All of its types or none. */

@@ -46,6 +46,62 @@ E
     [ "$("$WEIR" job result other | tr -d ' ')" = 2 ]
 }
 
+@test "a command of the file has a clean environment, one of the command line inherits (X14)" {
+    cat >"$conf" <<'E'
+[handler.env]
+command = env
+env = "GREETING=good day" KIND=a
+env = B=b
+pass_env = MY_*, ONE
+[handler.all]
+command = env
+clean_env = no
+E
+    export MY_A=1 MY_B=2 ONE=3 TWO=4 LANG=C.UTF-8
+    for t in env all flag clean; do "$WEIR" enqueue $t --id $t -q $t; done
+    "$WEIR" work -q env -q all --drain 3>&-
+    "$WEIR" job result env | sort >"$BATS_TEST_TMPDIR/got"
+    for line in 'GREETING=good day' KIND=a B=b MY_A=1 MY_B=2 ONE=3 LANG=C.UTF-8 WEIR_JOB_ID=env; do
+        grep -qxF "$line" "$BATS_TEST_TMPDIR/got"
+    done
+    run grep -E '^(TWO|WEIR_URL|BATS)' "$BATS_TEST_TMPDIR/got"
+    [ -z "$output" ]
+    "$WEIR" job result all | grep -qx TWO=4
+    "$WEIR" work -q flag --drain --exec flag=env 3>&-
+    "$WEIR" job result flag | grep -qx TWO=4
+    "$WEIR" work -q clean --drain --clean-env --pass-env 'MY_*' --exec clean=env 3>&-
+    "$WEIR" job result clean >"$BATS_TEST_TMPDIR/got"
+    grep -qx MY_B=2 "$BATS_TEST_TMPDIR/got"
+    run grep -x TWO=4 "$BATS_TEST_TMPDIR/got"
+    [ -z "$output" ]
+}
+
+@test "umask, working folder and limits are those of the section (X14)" {
+    mkdir "$BATS_TEST_TMPDIR/work"
+    cat >"$conf" <<E
+[handler.t]
+command = pwd; umask; ulimit -n; ulimit -t; ulimit -c; ulimit -f; nice
+shell = yes
+cwd = $BATS_TEST_TMPDIR/work
+umask = 0027
+rlimit_nofile = 77
+rlimit_cpu = 90s
+rlimit_core = 0
+rlimit_fsize = 1M
+nice = 3
+E
+    "$WEIR" enqueue t --id t
+    drain
+    before=$(nice)
+    [ "$("$WEIR" job result t)" = "$BATS_TEST_TMPDIR/work
+0027
+77
+90
+0
+2048
+$((before + 3 < 19 ? before + 3 : 19))" ]
+}
+
 @test "exit statuses mean what the section says, the first rule first (R08)" {
     cat >"$conf" <<'E'
 [handler.exit]

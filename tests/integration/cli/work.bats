@@ -234,6 +234,11 @@ sleeper_runs() { pgrep -f "^sleep 99732.$$\$"; }
     until_true gone
 }
 
+# Its worker has no handler for this type: another may come.
+was_put_off() {
+    [ "$("$WEIR" audit --json | jq .shelved)" -ge 1 ]
+}
+
 @test "weir dev needs nothing, is found without a URL, and keeps its jobs" {
     unset WEIR_URL WEIR_NAMESPACE
     export XDG_RUNTIME_DIR
@@ -241,9 +246,9 @@ sleeper_runs() { pgrep -f "^sleep 99732.$$\$"; }
     "$WEIR" dev 3>&- 2>"$BATS_TEST_TMPDIR/said" &
     daemon=$!
     until_true "$WEIR" status --quiet
-    "$WEIR" enqueue t hello --id kept --in 100ms
-    until_true is_state kept ready
-    [ "$("$WEIR" job show kept --json | jq .deliveries)" = 0 ]
+    "$WEIR" enqueue t hello --id kept
+    until_true was_put_off
+    [ "$("$WEIR" job show kept --json | jq .attempts)" = 0 ]
     grep -q 'unix://' "$BATS_TEST_TMPDIR/said"
     [[ "$("$WEIR" config show --origin)" == *"the server of weir dev"* ]]
     kill -INT "$daemon" 2>/dev/null || kill -TERM "$daemon"
