@@ -284,6 +284,16 @@ turn(struct wr_coproc *p, const struct wait *w, int seat_fd, bool *ended)
     return read_lines(p, w->d, w->hello, w->why, w->why_len);
 }
 
+/* How its process ended belongs to the attempt. */
+static void
+note_end(const struct wr_coproc *p, const struct wait *w)
+{
+    if (!w->d)
+        return;
+    w->d->exec = p->end;
+    w->d->has_exec = true;
+}
+
 static enum wr_coproc_end
 fail(struct wr_coproc *p, const struct wait *w, enum heard heard)
 {
@@ -295,6 +305,8 @@ fail(struct wr_coproc *p, const struct wait *w, enum heard heard)
         return wr_coproc_close(p, 0, 0, NULL, 0);
     end = wr_coproc_close(p, END_MS, 0, how, sizeof(how));
     snprintf(w->why, w->why_len, "%s", how);
+    if (!unread)
+        note_end(p, w);
     return end == WR_COPROC_FAILED && unread ? WR_COPROC_UNREAD : end;
 }
 
@@ -315,6 +327,8 @@ wait_for(struct wr_coproc *p, const struct wait *w, int64_t kill_after)
             wr_clock_ms() >= w->until_ms) {
             enum wr_coproc_end end = wr_coproc_close(p, 0, kill_after, NULL, 0);
 
+            p->end.stop = WR_EXEC_TIMEOUT;
+            note_end(p, w);
             return end == WR_COPROC_FAILED ? WR_COPROC_TIMEOUT : end;
         }
     }
@@ -538,7 +552,6 @@ wr_coproc_close(struct wr_coproc *p, int64_t wait_ms, int64_t kill_after_ms, cha
                 size_t how_len)
 {
     struct wr_spawner *spawner = wr_spawner_current();
-    struct wr_exec_end end = {0};
     enum weir_err rc = WEIR_E_BUG;
     bool ended = true;
 
@@ -547,7 +560,7 @@ wr_coproc_close(struct wr_coproc *p, int64_t wait_ms, int64_t kill_after_ms, cha
         ended = wait_for_end(p, spawner, wait_ms);
         if (!ended)
             wr_spawner_kill(spawner, p->seat, kill_after_ms);
-        rc = wr_spawner_close(spawner, p->seat, &end, NULL);
+        rc = wr_spawner_close(spawner, p->seat, &p->end, NULL);
     }
     hear_last_complaints(p);
     close_fd(&p->fds[1]);
@@ -558,7 +571,7 @@ wr_coproc_close(struct wr_coproc *p, int64_t wait_ms, int64_t kill_after_ms, cha
     if (rc == WEIR_E_BUG)
         return WR_COPROC_GONE;
     if (how && ended)
-        say_end(p, &end, how, how_len);
+        say_end(p, &p->end, how, how_len);
     else if (how)
         snprintf(how, how_len, "closed its standard output");
     return WR_COPROC_FAILED;

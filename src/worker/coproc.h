@@ -38,6 +38,7 @@ struct wr_coproc {
     char err_last[512]; /* its last line */
     size_t logged;      /* lines since the last job began: a flood is cut */
     struct wr_coproc_line line;
+    struct wr_exec_end end; /* how the last process ended */
 
     pthread_mutex_t mu; /* guards what follows */
     struct weir_delivery *current;

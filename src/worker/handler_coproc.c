@@ -20,17 +20,14 @@
 
 #define SHUTDOWN_KILL_MS 5000
 #define START_AGAIN_MS 30000 /* at most, after starts that failed */
-#define RUN_AGAIN_MS 5000
-#define TRIES 3 /* with processes that end before they read the job */
+#define TRIES 3              /* with processes that end before they read the job */
 
 struct handler_coproc {
     struct wr_handler base;
     struct wr_exec_config *config;
     size_t n;
-    pthread_mutex_t mu;     /* guards what follows; never held while anything waits */
+    pthread_mutex_t mu;     /* guards `idle`; never held while anything waits */
     struct wr_coproc *idle; /* those that run first */
-    unsigned failures;      /* starts in a row */
-    int64_t again_ms;       /* no start before */
     struct wr_coproc procs[];
 };
 
@@ -73,34 +70,23 @@ give_back(struct handler_coproc *h, struct wr_coproc *p)
     pthread_mutex_unlock(&h->mu);
 }
 
-/* How long until a start may be tried; 0: now. */
+/* After a start that failed this worker takes no job of its type for a while; how long.
+ */
 static int64_t
-must_wait(struct handler_coproc *h)
+note_start(struct wr_handler *h, bool ok)
 {
-    int64_t now = wr_clock_ms(), left;
+    int64_t wait;
+    int failures;
 
-    pthread_mutex_lock(&h->mu);
-    left = h->again_ms > now ? h->again_ms - now : 0;
-    pthread_mutex_unlock(&h->mu);
-    return left;
-}
-
-static int64_t
-note_start(struct handler_coproc *h, bool ok)
-{
-    int64_t wait = 0;
-
-    pthread_mutex_lock(&h->mu);
     if (ok) {
-        h->failures = 0;
-        h->again_ms = 0;
-    } else {
-        wait = (int64_t)1000 << (h->failures < 5 ? h->failures : 5);
-        wait = wait < START_AGAIN_MS ? wait : START_AGAIN_MS;
-        h->failures++;
-        h->again_ms = wr_clock_ms() + wait;
+        atomic_store(&h->start_failures, 0);
+        atomic_store(&h->broken_until_ms, 0);
+        return 0;
     }
-    pthread_mutex_unlock(&h->mu);
+    failures = atomic_fetch_add(&h->start_failures, 1);
+    wait = (int64_t)1000 << (failures < 5 ? failures : 5);
+    wait = wait < START_AGAIN_MS ? wait : START_AGAIN_MS;
+    atomic_store(&h->broken_until_ms, wr_clock_ms() + wait);
     return wait;
 }
 
@@ -121,7 +107,9 @@ static enum weir_outcome
 not_now(struct weir_delivery *d, int64_t wait_ms, const char *why)
 {
     weir_delivery_set_error(d, "its co-process cannot be started: %s", why);
-    weir_delivery_set_delay(d, wait_ms);
+    if (wait_ms > 0)
+        weir_delivery_set_delay(d, wait_ms);
+    d->not_taken = true;
     return WEIR_SNOOZE;
 }
 
@@ -129,25 +117,25 @@ static enum weir_outcome
 open_process(struct handler_coproc *h, struct wr_coproc *p, struct weir_delivery *d,
              bool *open)
 {
-    int64_t wait = must_wait(h);
     char why[700] = "";
     enum wr_coproc_end end;
+    int64_t wait;
 
     *open = false;
-    if (wait > 0)
-        return not_now(d, wait, "an earlier start failed, see the worker's log");
+    if (wr_handler_is_broken(&h->base))
+        return not_now(d, 0, "an earlier start failed, see the worker's log");
     end = wr_coproc_open(p, d, why, sizeof(why));
     if (end == WR_COPROC_GONE)
         return spawner_is_gone();
     *open = end == WR_COPROC_OK;
     if (atomic_load(&d->stop) != WR_STOP_NONE && !*open)
         return WEIR_RETRY; /* it was killed: no fault of the command */
-    wait = note_start(h, *open);
+    wait = note_start(&h->base, *open);
     if (*open)
         return WEIR_RETRY;
     wr_log_error("co-process for %s: %s; tried again in %lld s", h->base.type, why,
                  (long long)wait / 1000);
-    return not_now(d, wait, why);
+    return not_now(d, wait + 1000, why); /* when it may be tried again, and not before */
 }
 
 static enum weir_outcome
@@ -184,7 +172,8 @@ try_on(struct handler_coproc *h, struct wr_coproc *p, struct weir_delivery *d,
     bool open = p->open && wr_coproc_is_well(p);
     enum weir_outcome outcome;
 
-    *again = false;
+    *again = d->not_taken = false;
+    d->error[0] = '\0';
     if (atomic_load(&d->stop) != WR_STOP_NONE)
         return WEIR_RETRY;
     if (!open) {
@@ -197,7 +186,7 @@ try_on(struct handler_coproc *h, struct wr_coproc *p, struct weir_delivery *d,
         return apply_answer(&p->line, d);
     case WR_COPROC_UNREAD:
         *again = atomic_load(&d->stop) == WR_STOP_NONE;
-        return not_now(d, RUN_AGAIN_MS, why);
+        return not_now(d, 0, why);
     case WR_COPROC_FAILED:
     case WR_COPROC_TIMEOUT:
         weir_delivery_set_error(d, "%s", why);

@@ -116,7 +116,8 @@ wr_judge(struct wr_run *run)
     if (!run->handler)
         return judge_unknown(run);
     if (run->d.not_taken) {
-        run->d.delay_ms = NO_HANDLER_MS;
+        if (run->d.delay_ms < 0)
+            run->d.delay_ms = NO_HANDLER_MS;
         run->reason = "snoozed";
         return WR_VERDICT_RETRY;
     }
