@@ -59,7 +59,7 @@ else
     if bytes > 262144 then
       break
     end
-    row(page[i], page[i + 1])
+    row(page[i], string.format('%.0f', math.ceil(tonumber(page[i + 1]))))
   end
 end
 reply[2] = string.format('%.0f', looked)

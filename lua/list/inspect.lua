@@ -42,7 +42,7 @@ local place, score = 'ready', ''
 for name, key in pairs({processing = processing, delayed = delayed, dead = dead, done = kept}) do
   local found = redis.call('ZSCORE', key, id)
   if found then
-    place, score = name, found
+    place, score = name, digits(math.ceil(tonumber(found)))
   end
 end
 if place == 'ready' and redis.call('HEXISTS', tombs, id) == 1 then

@@ -35,7 +35,7 @@ if word then
 end
 touch('LLEN', ready, wake)
 touch('HLEN', tombs, stats)
-local ids = redis.call('ZRANGEBYSCORE', delayed, '-inf', now, 'LIMIT', 0, limit)
+local ids = redis.call('ZRANGEBYSCORE', delayed, '-inf', now_us / 1000, 'LIMIT', 0, limit)
 
 -- Apply.
 if #ids > 0 then
@@ -46,7 +46,7 @@ end
 redis.call('SET', heartbeat_promote, digits(now), 'EX', 30)
 wake_worker(wake, ready, tombs, q[2])
 local head = redis.call('ZRANGE', delayed, 0, 0, 'WITHSCORES')[2]
-local left = head and tonumber(head) * 1000 - now_us or -1
+local left = head and math.ceil(tonumber(head) * 1000 - now_us) or -1
 if head and left <= 0 then
   return {'MORE', digits(#ids), '0'}
 end

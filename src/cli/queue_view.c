@@ -15,6 +15,13 @@ put_since(struct cli_json *json, const char *key, int64_t at, int64_t now)
         cli_json_int(json, key, now - at);
 }
 
+/* Of the delayed job that is due the longest. */
+static int64_t
+lateness(const struct weir_audit *a)
+{
+    return a->overdue > 0 && a->now > a->next_due ? a->now - a->next_due : 0;
+}
+
 /* The keys are the contract of weir(1). */
 static void
 print_json(struct cli *cli, const char *queue, const struct weir_audit *a)
@@ -37,6 +44,7 @@ print_json(struct cli *cli, const char *queue, const struct weir_audit *a)
     put_since(json, "oldest_ready_ms", a->oldest_ready, a->now);
     cli_json_int(json, "overdue", a->overdue);
     cli_json_int(json, "stuck", a->stuck);
+    cli_json_int(json, "overdue_ms", lateness(a));
     if (a->next_due == 0)
         cli_json_null(json, "next_due_ms");
     else
@@ -59,6 +67,13 @@ print_json(struct cli *cli, const char *queue, const struct weir_audit *a)
     cli_json_free(json);
 }
 
+/* Schedulers beat every five seconds; the heartbeat itself ends after thirty. */
+static bool
+is_silent(const struct weir_audit *a, int64_t heartbeat)
+{
+    return heartbeat == 0 || a->now - heartbeat > 3 * LATE_MS;
+}
+
 bool
 cli_queue_complaint(const struct weir_audit *a, char *out, size_t cap)
 {
@@ -68,16 +83,27 @@ cli_queue_complaint(const struct weir_audit *a, char *out, size_t cap)
         snprintf(out, cap, "the sums are off: weir audit");
         return true;
     }
-    if (a->delayed > 0 && a->next_due > 0 && a->now - a->next_due > LATE_MS) {
-        wr_text_show_duration(a->now - a->next_due, text, sizeof(text));
-        snprintf(out, cap, "%lld jobs are overdue, the first since %s: no scheduler runs",
-                 (long long)a->overdue, text);
+    if (lateness(a) > LATE_MS) {
+        wr_text_show_duration(lateness(a), text, sizeof(text));
+        snprintf(out, cap, "%lld jobs are overdue, the first since %s: %s",
+                 (long long)a->overdue, text,
+                 is_silent(a, a->heartbeat_promote) ? "no scheduler runs"
+                                                    : "the scheduler does not keep up");
         return true;
     }
-    if (a->stuck > 0 &&
-        (a->heartbeat_reclaim == 0 || a->now - a->heartbeat_reclaim > 2 * LATE_MS)) {
-        snprintf(out, cap, "%lld jobs lost their worker: no scheduler takes them back",
-                 (long long)a->stuck);
+    if (a->delayed > 0 && is_silent(a, a->heartbeat_promote)) {
+        snprintf(out, cap,
+                 "%lld delayed jobs, and no scheduler runs: weir work, or weir "
+                 "scheduler",
+                 (long long)a->delayed);
+        return true;
+    }
+    if ((a->processing > 0 && is_silent(a, a->heartbeat_reclaim)) ||
+        (a->stuck > 0 && a->now - a->heartbeat_reclaim > 2 * LATE_MS)) {
+        snprintf(out, cap,
+                 "%lld jobs run, and no scheduler would take them back from a lost "
+                 "worker",
+                 (long long)a->processing);
         return true;
     }
     return false;

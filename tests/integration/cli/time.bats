@@ -82,3 +82,90 @@ setup() { use_server main; }
     exits 64 "$WEIR" job ls --overdue -s ready
     exits 64 "$WEIR" job ls --overdue --upcoming
 }
+
+@test "a job that was not started in time is expired, waiting, delayed, or replaced (T12)" {
+    "$WEIR" enqueue t --id a -q e --expires 100ms
+    "$WEIR" enqueue t --id b -q e --in 50ms --expires 100ms
+    "$WEIR" enqueue t --id c -q e --expires 1h
+    "$WEIR" enqueue t --id d -q e --expires 100ms --unique k
+    sleep 0.2
+    "$WEIR" work -q e --drain -- true 3>&-
+    exits 0 "$WEIR" audit -q e --deep --json
+    [ "$(value "$output" '[.enqueued, .done, .expired, .deliveries, .gap]')" = '[4,1,3,1,0]' ]
+    exits 1 "$WEIR" job show a
+    "$WEIR" enqueue t --id d2 -q e --unique k
+    exits 64 "$WEIR" enqueue t --expires 0
+    exits 64 "$WEIR" enqueue t --expires -5s
+}
+
+@test "an attempt that comes too late does not expire: the job has started (T12)" {
+    "$WEIR" enqueue t -q r --id a --expires 300ms --backoff fixed:500ms --retry 1
+    "$WEIR" work -q r --max-jobs 1 -- false 3>&-
+    "$WEIR" work -q r -- true 3>&- &
+    pid=$!
+    until_true sh -c '[ "$("$0" audit -q r --json | jq .done)" = 1 ]' "$WEIR"
+    kill "$pid"
+    wait "$pid" || true
+    [ "$("$WEIR" audit -q r --json | jq -c '[.expired, .deliveries]')" = '[0,2]' ]
+}
+
+@test "status and doctor say when nobody moves delayed jobs" {
+    "$WEIR" enqueue t --in 1h
+    exits 1 "$WEIR" status
+    says 'no scheduler runs'
+    exits 1 "$WEIR" doctor
+    says 'no scheduler runs'
+    "$WEIR" scheduler 3>&- 2>/dev/null &
+    pid=$!
+    until_true "$WEIR" status --quiet
+    kill "$pid"
+    wait "$pid" || true
+    "$WEIR" enqueue t --id late --in 1ms
+    until_true sh -c '[ "$("$0" status --json | jq .overdue_ms)" -ge 100 ]' "$WEIR"
+    [ "$(value "$("$WEIR" status --json)" .overdue)" = 1 ]
+    exits 1 "$WEIR" status --check 'overdue<1'
+    exits 0 "$WEIR" status --check 'overdue<2,lag<1h'
+}
+
+# A wall clock that can be set while a process runs; the monotonic one goes on as it is.
+with_clock() {
+    local lib
+    lib=$(echo /usr/lib/*/faketime/libfaketimeMT.so.1)
+    [ -e "$lib" ] || skip 'no libfaketime'
+    echo "$1" >"$BATS_TEST_TMPDIR/clock"
+    env LD_PRELOAD="$lib" FAKETIME_TIMESTAMP_FILE="$BATS_TEST_TMPDIR/clock" FAKETIME_NO_CACHE=1 \
+        FAKETIME_DONT_FAKE_MONOTONIC=1 FAKETIME_DONT_RESET=1 "${@:2}"
+}
+
+@test "a worker whose clock steps an hour, back and on, keeps its lease and does not spin (T08)" {
+    "$WEIR" enqueue t -q s --id long
+    "$WEIR" enqueue t -q s --id due --in 3s
+    WEIR_LEASE=1s with_clock -0h "$WEIR" work -q s -c 2 -- sleep 4 3>&- 2>"$BATS_TEST_TMPDIR/log" &
+    pid=$!
+    until_true sh -c '[ "$("$0" job show long --json | jq -r .state)" = processing ]' "$WEIR"
+    for step in -1h +1h -1h -0h; do
+        sleep 0.5
+        echo "$step" >"$BATS_TEST_TMPDIR/clock"
+    done
+    until_true sh -c '[ "$("$0" audit -q s --json | jq .done)" = 2 ]' "$WEIR"
+    [ "$("$WEIR" audit -q s --json | jq -c '[.deliveries, .reclaimed, .reclaimed_delayed, .stale, .gap]')" = '[2,0,0,0,0]' ]
+    # Four processes, eight seconds: not a second of CPU.
+    ticks=0
+    for p in $pid $(pgrep -P "$pid"); do
+        ticks=$((ticks + $(awk '{ print $14 + $15 }' "/proc/$p/stat")))
+    done
+    kill "$pid"
+    wait "$pid" || true
+    echo "$ticks ticks"
+    ((ticks < 200))
+}
+
+@test "a producer whose clock is a day off delays by the server's clock (T08)" {
+    with_clock +1d "$WEIR" enqueue t --id ahead --in 1h
+    with_clock -1d "$WEIR" enqueue t --id behind --in 1h
+    now=$(date +%s%3N)
+    for id in ahead behind; do
+        due=$(value "$("$WEIR" job show $id --json)" .due_at)
+        ((due > now + 3590000 && due < now + 3610000))
+    done
+}
