@@ -29,7 +29,8 @@ static enum weir_err
 connect_store(struct cli *cli, const char *url, struct wr_server **server,
               struct wr_store **store, struct weir_error *err)
 {
-    struct wr_server_options so = {.name = "weir-scheduler", .max_connections = 4};
+    struct wr_server_options so = {
+        .name = "weir-scheduler", .max_connections = 4, .reconnect_ms = 2000};
     struct wr_store_options to = {.ns = cli_setting(cli->settings, CLI_SET_NAMESPACE)};
     const char *password = cli_password(cli->settings);
     enum weir_err rc = wr_url_parse(url, &so.url, err);

@@ -1,10 +1,12 @@
 #include "redis/server.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "redis/backoff.h"
 
 /* A dead peer must not use up the time in which a new connection could be opened. */
 #define PING_MAX_MS 1000
@@ -12,6 +14,8 @@
 struct wr_server {
     struct wr_server_options o; /* never written after new */
     struct wr_pool *pool;
+    _Atomic int64_t closed_until_ms; /* reconnect_ms */
+    _Atomic unsigned failures;
 };
 
 static int64_t
@@ -25,9 +29,20 @@ wr_server_open(struct wr_server *s, const char *name, int64_t deadline_ms,
                struct wr_conn **out, struct weir_error *err)
 {
     struct wr_conn_options o = {.url = &s->o.url, .name = name ? name : s->o.name};
+    enum weir_err rc;
 
-    return wr_conn_open(&o, sooner(deadline_ms, wr_clock_ms() + s->o.connect_timeout_ms),
-                        out, err);
+    *out = NULL;
+    if (wr_clock_ms() < atomic_load(&s->closed_until_ms))
+        return wr_fail(err, WEIR_E_CONNECT, 0, "the server was away a moment ago");
+    rc = wr_conn_open(&o, sooner(deadline_ms, wr_clock_ms() + s->o.connect_timeout_ms),
+                      out, err);
+    if (rc == WEIR_OK)
+        atomic_store(&s->failures, 0);
+    else if (s->o.reconnect_ms > 0)
+        atomic_store(&s->closed_until_ms,
+                     wr_clock_ms() + wr_backoff_ms(atomic_fetch_add(&s->failures, 1),
+                                                   s->o.reconnect_ms));
+    return rc;
 }
 
 static enum weir_err

@@ -23,6 +23,9 @@ struct wr_server_options {
     int64_t pool_timeout_ms;          /* 5000 */
     int64_t connect_timeout_ms;       /* 5000 */
     int64_t health_check_interval_ms; /* 30000 */
+    /* At most so long (by chance, growing) nothing is tried after a connect that failed:
+     * whoever asks meanwhile hears E_CONNECT at once. 0: each call tries. */
+    int64_t reconnect_ms;
 };
 
 enum weir_err

@@ -131,6 +131,7 @@ count_answer(struct wr_io *io, const struct wr_run *run, enum wr_verdict kind)
 {
     if (kind == WR_VERDICT_RELEASE)
         return;
+    atomic_fetch_add_explicit(&io->o->page->answered, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&io->w->shared->processed, 1, memory_order_relaxed);
     if (kind != WR_VERDICT_ACK && strcmp(run->reason, "snoozed") != 0)
         atomic_fetch_add_explicit(&io->w->shared->failed, 1, memory_order_relaxed);

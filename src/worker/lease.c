@@ -43,6 +43,12 @@ wr_lease_timeout_ms(int64_t lease_ms)
 }
 
 int64_t
+wr_lease_reconnect_ms(int64_t lease_ms)
+{
+    return lease_ms / 10 < 2000 ? lease_ms / 10 : 2000;
+}
+
+int64_t
 wr_lease_margin_ms(int64_t lease_ms)
 {
     int64_t tenth = lease_ms / 10, least = lease_ms / 4 < 500 ? lease_ms / 4 : 500;

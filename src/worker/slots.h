@@ -43,6 +43,7 @@ struct wr_slots {
         worker[100]; /* the child's worker id; the supervisor writes it before the fork */
     _Atomic int pid; /* of the child that uses it; 0: none. The supervisor's */
     _Atomic bool ready;         /* its start-up hook is done, it claims */
+    _Atomic int64_t answered;   /* jobs */
     _Atomic int64_t tick_ms;    /* monotonic: its I/O thread is alive */
     _Atomic int64_t contact_ms; /* monotonic: it fetched from Redis, or had no need to */
     size_t n;          /* entries: one per job that the child can hold; not to be trusted

@@ -13,7 +13,7 @@
 #include "base/log.h"
 #include "worker/supervisor.h"
 
-#define RAPID_MS 1000 /* a child that lives shorter died rapidly */
+#define RAPID_MS 1000 /* a child that lives shorter, and did nothing, died rapidly */
 #define RAPID_FIRST_MS 100
 #define RAPID_MAX_MS 5000
 #define GROUP_GONE_MS 2000
@@ -208,7 +208,9 @@ wr_supervisor_child_ended(struct wr_supervisor *s, struct wr_place *p, int statu
     kill_groups(s, page);
     take_back(s, p);
     p->renew = false;
-    p->rapid = now - p->started_ms < RAPID_MS ? p->rapid + 1 : 0;
+    p->rapid = now - p->started_ms < RAPID_MS && atomic_load(&page->answered) == 0
+                   ? p->rapid + 1
+                   : 0;
     p->start_at_ms = now;
     if (p->rapid > 1) { /* the first replacement comes at once */
         int64_t wait = p->rapid > 8 ? RAPID_MAX_MS

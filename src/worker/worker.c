@@ -276,6 +276,7 @@ wr_worker_connect(const struct weir_worker *w, const char *name, size_t connecti
                   struct wr_store **store, struct weir_error *err)
 {
     struct wr_server_options so = {.max_connections = connections,
+                                   .reconnect_ms = wr_lease_reconnect_ms(w->lease_ms),
                                    .connect_timeout_ms = command_timeout_ms};
     struct wr_store_options to = {.ns = w->ns, .command_timeout_ms = command_timeout_ms};
     enum weir_err rc = wr_url_parse(w->url, &so.url, err);

@@ -226,6 +226,8 @@ bool wr_lease_is_away(const struct wr_lease_thread *t);
 /* How long one command may take here: long enough for a busy server, short enough to
  * leave time to fence. */
 int64_t wr_lease_timeout_ms(int64_t lease_ms);
+/* The longest pause between two tries to reach Redis again. */
+int64_t wr_lease_reconnect_ms(int64_t lease_ms);
 /* How long before its end a lease counts as lost here. */
 int64_t wr_lease_margin_ms(int64_t lease_ms);
 

@@ -1,0 +1,427 @@
+/*
+ * Many workers, many deaths: children killed all the time, workers that thaw too late,
+ * fifty of a kind at one server, and no server at all. Longer runs by the environment:
+ * WEIR_STORM_JOBS (default 20000), WEIR_SEED.
+ */
+#include "integration/worker_rig.h"
+
+#include <hiredis/hiredis.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "sched/sched.h"
+#include "store/scripts.gen.h"
+#include "store/store.h"
+
+#define JOBS_MAX 10000000
+#define ZOMBIES 256
+
+static struct shared {
+    _Atomic int started, release;
+} * shared;
+static _Atomic unsigned char *runs; /* of each job of a storm */
+
+static size_t
+index_of(struct weir_delivery *d)
+{
+    return (size_t)strtoul(weir_delivery_id(d), NULL, 10);
+}
+
+static enum weir_outcome
+counted(struct weir_delivery *d, void *context)
+{
+    (void)context;
+    poll(NULL, 0, 1);
+    runs[index_of(d)]++;
+    return WEIR_DONE;
+}
+
+/* Its first delivery comes back to life late and says that it succeeded. */
+static enum weir_outcome
+zombie(struct weir_delivery *d, void *context)
+{
+    (void)context;
+    if (weir_delivery_number(d) == 1) {
+        shared->started++;
+        while (!shared->release)
+            poll(NULL, 0, 5);
+    }
+    return WEIR_DONE;
+}
+
+static void
+handlers(struct weir_worker *w)
+{
+    if (weir_worker_handle(w, "counted", counted, NULL, NULL) != WEIR_OK ||
+        weir_worker_handle(w, "zombie", zombie, NULL, NULL) != WEIR_OK)
+        _exit(70);
+}
+
+static int
+setup(void **state)
+{
+    memset((void *)shared, 0, sizeof(*shared));
+    return rig_setup(state);
+}
+
+static int
+teardown(void **state)
+{
+    shared->release = 1;
+    return rig_teardown(state);
+}
+
+/* Ids from `from` on; kept when done, so that a late answer is told from a repeated one.
+ */
+static void
+enqueue_numbered(const char *type, size_t from, size_t n)
+{
+    struct weir_job jobs[500];
+    struct weir_enqueued out[500];
+    char ids[500][16];
+
+    for (size_t first = 0; first < n; first += 500) {
+        size_t some = n - first < 500 ? n - first : 500;
+
+        for (size_t i = 0; i < some; i++) {
+            snprintf(ids[i], sizeof(ids[i]), "%zu", from + first + i);
+            jobs[i] = (struct weir_job){WEIR_JOB_INIT,
+                                        .queue = "q",
+                                        .id = ids[i],
+                                        .type = type,
+                                        .max_deliveries = WEIR_NONE,
+                                        .keep_result_ms = from > 0 ? 600000 : 0};
+        }
+        assert_int_equal(weir_job_enqueue_many(rig.client, jobs, some, out, NULL),
+                         WEIR_OK);
+    }
+}
+
+/* ---- F1 ---- */
+
+static void
+killed_children_lose_nothing_and_repeat_little_F1(void **state)
+{
+    struct weir_worker_options o = {.processes = 2, .concurrency = 4};
+    size_t n = getenv("WEIR_STORM_JOBS") ? strtoul(getenv("WEIR_STORM_JOBS"), NULL, 10)
+                                         : 20000;
+    size_t kills = 0, again = 0, never = 0;
+    int64_t start = wr_clock_ms();
+    pid_t pid;
+
+    (void)state;
+    assert_true(n <= JOBS_MAX);
+    for (size_t i = 0; i < n; i++)
+        runs[i] = 0;
+    enqueue_numbered("counted", 0, n);
+    pid = rig_start_with(o);
+    while (audit_of(rig.client, "q").done < (int64_t)n) {
+        kill(worker_child(pid, "weir-child"), SIGKILL);
+        kills++;
+        poll(NULL, 0, 200);
+        if (wr_clock_ms() - start > 60000 + (int64_t)n)
+            fail_msg("%lld of %zu done", (long long)audit_of(rig.client, "q").done, n);
+    }
+    for (size_t i = 0; i < n; i++) {
+        never += runs[i] == 0;
+        again += runs[i] > 1 ? (size_t)(runs[i] - 1) : 0;
+    }
+    print_message("%zu jobs, %zu kills: %zu never ran, %zu runs too many (%zu allowed)\n",
+                  n, kills, never, again, kills * o.concurrency);
+    assert_int_equal(never, 0);
+    assert_true(again <= kills * o.concurrency);
+}
+
+/* ---- F4 ---- */
+
+static void
+late_answers_of_a_thousand_zombies_are_refused_F4(void **state)
+{
+    struct weir_worker_options o = {.concurrency = ZOMBIES, .lease_ms = 1000};
+
+    (void)state;
+    for (int round = 1; round <= 4; round++) {
+        pid_t first, child, service, second;
+        struct weir_audit a;
+
+        shared->started = shared->release = 0;
+        enqueue_numbered("zombie", (size_t)ZOMBIES * (size_t)round, ZOMBIES);
+        first = rig_start_with(o);
+        AWAIT(shared->started == ZOMBIES);
+        child = worker_child(first, "weir-child");
+        service = worker_child(first, "weir-service");
+        kill(service, SIGSTOP);
+        kill(child, SIGSTOP);
+        second = rig_start_with(o);
+        AWAIT(audit_of(rig.client, "q").done == (int64_t)ZOMBIES * round);
+        shared->release = 1;
+        kill(child, SIGCONT);
+        kill(service, SIGCONT);
+        rig_end(first, SIGTERM); /* when it has given, or tried to give, its answers */
+        rig_end(second, SIGTERM);
+        a = audit_of(rig.client, "q");
+        assert_true(a.stale >= (int64_t)ZOMBIES * round);
+        assert_int_equal(a.done, (int64_t)ZOMBIES * round);
+        assert_int_equal(a.deliveries, (int64_t)2 * ZOMBIES * round);
+        assert_true(weir_audit_is_good(&a));
+    }
+    print_message("%lld stale answers refused\n",
+                  (long long)audit_of(rig.client, "q").stale);
+}
+
+/* ---- L19 ---- */
+
+#define SCHEDULERS 50
+
+struct scheduler {
+    struct wr_server *server;
+    struct wr_store *store;
+    struct wr_sched *sched;
+    int stop;
+    pthread_t thread;
+};
+
+static void *
+schedule(void *arg)
+{
+    struct scheduler *s = arg;
+
+    wr_sched_run(s->sched, s->stop);
+    return NULL;
+}
+
+static void
+start_scheduler(struct scheduler *s)
+{
+    static const char *const queues[] = {"q", NULL};
+    struct wr_server_options so = {.max_connections = 3};
+    struct wr_sched_options o = {.queues = queues, .lease_ms = 2000};
+
+    assert_int_equal(wr_url_parse(redis_server_url(rig.server), &so.url, NULL), WEIR_OK);
+    assert_int_equal(wr_server_new(&so, &s->server, NULL), WEIR_OK);
+    assert_int_equal(
+        wr_store_new(&(struct wr_store_options){.server = s->server}, &s->store, NULL),
+        WEIR_OK);
+    o.store = s->store;
+    assert_int_equal(wr_sched_new(&o, &s->sched, NULL), WEIR_OK);
+    s->stop = eventfd(0, EFD_CLOEXEC);
+    assert_int_equal(pthread_create(&s->thread, NULL, schedule, s), 0);
+}
+
+static void
+stop_scheduler(struct scheduler *s)
+{
+    assert_int_equal(eventfd_write(s->stop, 1), 0);
+    pthread_join(s->thread, NULL);
+    wr_sched_free(s->sched);
+    wr_store_free(s->store);
+    wr_server_free(s->server);
+    close(s->stop);
+}
+
+/* How often Redis was asked to run this script within so many ms. */
+static size_t
+count_calls(const struct wr_script *script, int64_t ms)
+{
+    redisContext *c = redisConnectUnix(redis_server_socket(rig.server));
+    struct timeval patience = {.tv_usec = 50000};
+    int64_t end = wr_clock_ms() + ms;
+    size_t n = 0;
+
+    assert_true(c && !c->err);
+    freeReplyObject(redisCommand(c, "MONITOR"));
+    redisSetTimeout(c, patience);
+    while (wr_clock_ms() < end) {
+        void *reply = NULL;
+
+        if (redisGetReply(c, &reply) == REDIS_OK) {
+            n += strstr(((redisReply *)reply)->str, script->sha1) != NULL;
+            freeReplyObject(reply);
+        } else if (c->err == REDIS_ERR_IO) {
+            c->err = 0; /* nothing came for a moment */
+        } else {
+            break;
+        }
+    }
+    redisFree(c);
+    return n;
+}
+
+/* One leads and sweeps, whoever dies; after an outage they do not sweep all at once. A
+ * sweep is due every half second while something runs. */
+static void
+fifty_schedulers_sweep_like_one_L19(void **state)
+{
+    static struct scheduler s[SCHEDULERS];
+    size_t calm, after;
+
+    (void)state;
+    enqueue_numbered("nobody", 0, 1);
+    redis_do(rig.server, "CONFIG SET maxclients 1000");
+    for (size_t i = 0; i < SCHEDULERS; i++)
+        start_scheduler(&s[i]);
+    AWAIT(strcmp(redis_do(rig.server, "EXISTS weir:{q}:heartbeat:reclaim"), "1") == 0);
+    calm = count_calls(&wr_script_list_reclaim, 4000);
+    redis_server_pause(rig.server);
+    poll(NULL, 0, 3000); /* an outage of that length */
+    redis_server_resume(rig.server);
+    after = count_calls(&wr_script_list_reclaim, 4000);
+    print_message("%zu sweeps in 4 s, %zu in the 4 s after an outage\n", calm, after);
+    assert_in_range(calm, 1, 10);
+    assert_in_range(after, 1, 2 * 10); /* what waited is answered as well */
+    for (size_t i = 0; i < SCHEDULERS; i++)
+        stop_scheduler(&s[i]);
+}
+
+/* ---- N14 ---- */
+
+/* Ticks of CPU of a worker and its children. */
+static long
+cpu_of(pid_t supervisor)
+{
+    char command[200], line[64] = "0";
+    long ticks;
+    FILE *p;
+
+    snprintf(
+        command, sizeof(command),
+        "cat /proc/%d/stat $(pgrep -P %d | sed 's|.*|/proc/&/stat|') | sed 's/.*) //' "
+        "| awk '{t += $12 + $13} END {print t}'",
+        (int)supervisor, (int)supervisor);
+    p = popen(command, "r");
+    if (p && !fgets(line, sizeof(line), p))
+        line[0] = '\0';
+    if (p)
+        pclose(p);
+    ticks = strtol(line, NULL, 10);
+    return ticks;
+}
+
+struct door {
+    int fd;
+    _Atomic bool closing;
+    _Atomic int visits;
+    int most; /* within one of the slices of 50 ms */
+};
+
+/* Takes each connection and closes it: a server that is always just about to go. */
+static void *
+keep_door(void *arg)
+{
+    struct door *d = arg;
+    int64_t slice = 0;
+    int in_slice = 0;
+
+    while (!d->closing) {
+        struct pollfd p = {.fd = d->fd, .events = POLLIN};
+        int64_t now;
+
+        if (poll(&p, 1, 50) <= 0)
+            continue;
+        close(accept(d->fd, NULL, NULL));
+        d->visits++;
+        now = wr_clock_ms() / 50;
+        in_slice = now == slice ? in_slice + 1 : 1;
+        slice = now;
+        d->most = in_slice > d->most ? in_slice : d->most;
+    }
+    return NULL;
+}
+
+static void
+open_door(struct door *d, struct sockaddr_un *address, pthread_t *thread)
+{
+    *d = (struct door){.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+    *address = (struct sockaddr_un){.sun_family = AF_UNIX};
+    snprintf(address->sun_path, sizeof(address->sun_path), "/tmp/weir-door-%d",
+             (int)getpid());
+    unlink(address->sun_path);
+    assert_int_equal(bind(d->fd, (const struct sockaddr *)address, sizeof(*address)), 0);
+    assert_int_equal(listen(d->fd, 64), 0);
+    assert_int_equal(pthread_create(thread, NULL, keep_door, d), 0);
+}
+
+#define IDLERS 6
+
+static void
+without_redis_workers_burn_nothing_and_do_not_storm_N14(void **state)
+{
+    struct sockaddr_un address;
+    struct door door;
+    pthread_t thread;
+    char url[128];
+    pid_t pids[IDLERS];
+    long before = 0, burnt = 0;
+    int visits;
+    int64_t start;
+
+    (void)state;
+    enqueue_numbered("nobody", 0, 1);
+    open_door(&door, &address, &thread);
+    snprintf(url, sizeof(url), "unix://%s", address.sun_path);
+    for (int i = 0; i < IDLERS; i++) {
+        pids[i] = rig_start_with(
+            (struct weir_worker_options){.url = url, .lease_ms = 15000});
+        worker_child(pids[i], "weir-child");
+    }
+    start = wr_clock_ms();
+    AWAIT(wr_clock_ms() - start > 2000); /* the first tries come soon after another */
+    for (int i = 0; i < IDLERS; i++)
+        before += cpu_of(pids[i]);
+    door.most = 0;
+    visits = door.visits;
+    start = wr_clock_ms();
+    AWAIT(wr_clock_ms() - start > 5000);
+    visits = door.visits - visits;
+    for (int i = 0; i < IDLERS; i++)
+        burnt += cpu_of(pids[i]);
+    burnt -= before;
+    print_message(
+        "%d workers in 5 s: %ld ticks of CPU, %d connects, at most %d in 50 ms\n", IDLERS,
+        burnt, visits, door.most);
+    assert_true(burnt <= IDLERS * 5 * sysconf(_SC_CLK_TCK) / 100 + 2); /* 1 % each */
+    /* Four parts each with connections of their own; a try a second, more or less. */
+    assert_in_range(visits, IDLERS, IDLERS * 5 * 4 * 2);
+    assert_true(door.most <= visits / 4 + 4);
+    door.closing = true;
+    pthread_join(thread, NULL);
+    close(door.fd);
+    unlink(address.sun_path);
+}
+
+int
+main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(killed_children_lose_nothing_and_repeat_little_F1),
+        TEST(late_answers_of_a_thousand_zombies_are_refused_F4),
+        TEST(fifty_schedulers_sweep_like_one_L19),
+        TEST(without_redis_workers_burn_nothing_and_do_not_storm_N14),
+    };
+    int failed;
+
+    shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+                  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    runs = mmap(NULL, JOBS_MAX, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+                0);
+    wr_log_setup_from_env();
+    rig.handlers = handlers;
+    rig.server = redis_server_start(NULL);
+    if (getenv("WEIR_ONLY")) /* a pattern of names: *zombies* */
+        cmocka_set_test_filter(getenv("WEIR_ONLY"));
+    failed = cmocka_run_group_tests_name("worker_storm", tests, NULL, NULL);
+    redis_server_stop(rig.server);
+    return failed;
+}
