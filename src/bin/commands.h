@@ -5,7 +5,7 @@
 
 #include "cli/cli.h"
 
-extern const struct cli_cmd cmd_work, cmd_scheduler, cmd_dev, cmd_bench;
+extern const struct cli_cmd cmd_work, cmd_scheduler, cmd_dev, cmd_bench, cmd_config_check;
 
 /* The options of weir work, used by weir dev as well. */
 struct work_opts {
@@ -14,6 +14,12 @@ struct work_opts {
     bool strict, once, drain, no_scheduler, clean_env, allow_all_commands;
     const char *pidfile, *log;
 };
+/* No flag given. */
+#define BIN_WORK_OPTS_UNSET                                                      \
+    {                                                                            \
+        .concurrency = CLI_UNSET, .processes = CLI_UNSET, .grace_ms = CLI_UNSET, \
+        .lease_ms = CLI_UNSET, .max_jobs = CLI_UNSET, .max_time_ms = CLI_UNSET   \
+    }
 struct weir_worker;
 /* A worker from options and settings, with its exec handlers. Free with
  * weir_worker_free(). */

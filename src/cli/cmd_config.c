@@ -138,6 +138,40 @@ const struct cli_cmd cmd_config_show = {
     .run = show_run,
 };
 
+/* Everything is a comment: the text is a configuration that changes nothing. */
+static enum weir_err
+default_run(struct cli *cli, const void *opts, char *const *args, struct weir_error *err)
+{
+    (void)opts;
+    (void)args;
+    (void)err;
+    fputs("# weir.conf: all settings, with what is built in. See weir.conf(5).\n",
+          cli->out);
+    for (size_t i = 0; i < CLI_SET_COUNT; i++) {
+        const char *value = cli_setting_built_in((enum cli_setting)i);
+
+        fprintf(cli->out, "\n# %s\n# %s =%s%s\n", cli_setting_help((enum cli_setting)i),
+                cli_setting_key((enum cli_setting)i), value ? " " : "",
+                value ? value : "");
+    }
+    fputs("\n# The command for jobs of a type, and its bounds.\n# [handler.TYPE]\n",
+          cli->out);
+    for (const struct cli_handler_key *k = cli_handler_keys; k->key; k++)
+        fprintf(cli->out, "\n# %s\n# %s =\n", k->help, k->key);
+    return WEIR_OK;
+}
+
+const struct cli_cmd cmd_config_default = {
+    .noun = "config",
+    .verb = "default",
+    .group = "Run it",
+    .args = "",
+    .summary = "a configuration file with every setting, as a comment",
+    .examples = "  weir config default > ~/.config/weir/weir.conf\n",
+    .needs = CLI_NEEDS_NOTHING,
+    .run = default_run,
+};
+
 static enum weir_err
 completion_run(struct cli *cli, const void *opts, char *const *args,
                struct weir_error *err)

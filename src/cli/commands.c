@@ -34,6 +34,7 @@ const struct cli_cmd *const cli_commands[] = {
     &cmd_worker_stop,
     &cmd_doctor,
     &cmd_config_show,
+    &cmd_config_default,
     &cmd_completion,
     &cmd_version,
     &cmd_help,

@@ -16,7 +16,8 @@ extern const struct cli_cmd cmd_worker_ls, cmd_worker_show, cmd_worker_quiet,
 extern const struct cli_cmd cmd_doctor;
 extern const struct cli_cmd cmd_progress, cmd_note, cmd_heartbeat, cmd_extend, cmd_snooze,
     cmd_fail, cmd_result, cmd_token;
-extern const struct cli_cmd cmd_config_show, cmd_completion, cmd_version, cmd_help;
+extern const struct cli_cmd cmd_config_show, cmd_config_default, cmd_completion,
+    cmd_version, cmd_help;
 
 extern const struct cli_cmd *const cli_commands[]; /* NULL at the end */
 

@@ -22,11 +22,11 @@ enum kind {
 };
 
 static const struct row {
-    const char *key, *flag, *env[3], *built_in;
+    const char *key, *flag, *env[3], *built_in, *help;
     enum kind kind;
 } rows[CLI_SET_COUNT] = {
 #define X(name, key_, flag_, env1, env2, env3, built_in_, kind_, help) \
-    [CLI_SET_##name] = {key_, flag_, {env1, env2, env3}, built_in_, KIND_##kind_},
+    [CLI_SET_##name] = {key_, flag_, {env1, env2, env3}, built_in_, help, KIND_##kind_},
     CLI_SETTINGS(X)
 #undef X
 };
@@ -40,6 +40,7 @@ struct cli_settings {
     struct value values[CLI_SET_COUNT];
     char *password; /* the one to use */
     struct cli_handlers handlers;
+    char *file; /* the one that was read */
 };
 
 static void
@@ -136,8 +137,11 @@ static enum weir_err
 read_file(struct cli_settings *s, const char *path, bool must, struct weir_error *err)
 {
     const struct cli_conf_reader reader = {take_section, take_pair, s};
+    struct stat st;
     enum weir_err rc = cli_conf_read(path, must, &reader, err);
 
+    if (rc == WEIR_OK && stat(path, &st) == 0)
+        s->file = cli_strdup(path);
     return rc == WEIR_OK ? cli_handlers_end(&s->handlers, err) : rc;
 }
 
@@ -341,6 +345,7 @@ cli_settings_free(struct cli_settings *s)
         explicit_bzero(s->password, strlen(s->password));
     free(s->password);
     cli_handlers_fini(&s->handlers);
+    free(s->file);
     free(s);
 }
 
@@ -430,4 +435,22 @@ const struct cli_handlers *
 cli_handlers(const struct cli_settings *s)
 {
     return &s->handlers;
+}
+
+const char *
+cli_settings_file(const struct cli_settings *s)
+{
+    return s->file;
+}
+
+const char *
+cli_setting_help(enum cli_setting which)
+{
+    return rows[which].help;
+}
+
+const char *
+cli_setting_built_in(enum cli_setting which)
+{
+    return rows[which].built_in;
 }

@@ -100,6 +100,12 @@ cli_setting_switch(const struct cli_settings *settings, enum cli_setting which, 
 /* The password that goes with the URL; NULL if there is none beside the URL's own. */
 const char *cli_password(const struct cli_settings *settings);
 
+/* The file that was read; NULL: there is none. */
+const char *cli_settings_file(const struct cli_settings *settings);
+/* Of any process: what a setting is for, and its value built in, or NULL. */
+const char *cli_setting_help(enum cli_setting which);
+const char *cli_setting_built_in(enum cli_setting which);
+
 /* The handlers of the file. */
 const struct cli_handlers *cli_handlers(const struct cli_settings *settings);
 

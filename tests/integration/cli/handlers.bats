@@ -263,3 +263,36 @@ E
     [[ "$(error_of plain)" == *plain*"ermission denied"* ]]
     [ "$("$WEIR" job result good)" = fine ]
 }
+
+@test "config default is a configuration with every key, and the manual knows each" {
+    "$WEIR" config default >"$conf"
+    exits 0 "$WEIR" config check
+    says "$conf: good, 0 handlers"
+    man=$BATS_TEST_DIRNAME/../../../docs/man/weir.conf.5.scd
+    sed -n 's/^# \([a-z._]*\) =.*/\1/p' "$conf" >"$BATS_TEST_TMPDIR/keys"
+    [ "$(wc -l <"$BATS_TEST_TMPDIR/keys")" -ge 50 ]
+    while read -r key; do
+        grep -q "^\*$key\*" "$man" || { echo "not in weir.conf.5: $key"; false; }
+    done <"$BATS_TEST_TMPDIR/keys"
+    # Every setting with what is built in can be read as well.
+    sed -n 's/^# \(.* = .*\)/\1/p' "$conf" >"$BATS_TEST_TMPDIR/set"
+    exits 0 "$WEIR" config check --config "$BATS_TEST_TMPDIR/set"
+}
+
+@test "config check says what a worker would miss" {
+    touch "$BATS_TEST_TMPDIR/plain"
+    printf '[handler.a]\ncommand = no-such-program-anywhere\n[handler.b]\ncommand = cat\n[handler.c]\ncommand = %s\n' \
+        "$BATS_TEST_TMPDIR/plain" >"$conf"
+    exits 1 "$WEIR" config check
+    says "$conf:1: [handler.a] no such program in PATH: no-such-program-anywhere"
+    says "$conf:5: [handler.c] may not be run: "
+    exits 1 "$WEIR" config check --json
+    [ "$(value "$output" '[.ok, .handlers, .problems[0].line, (.problems | length)] | tostring')" = '[false,3,1,2]' ]
+    printf '[handler.b]\ncommand = cat\n' >"$conf"
+    exits 0 "$WEIR" config check --json
+    [ "$(value "$output" '[.ok, .file] | tostring')" = "[true,\"$conf\"]" ]
+    printf 'concurency = 1\n' >"$conf"
+    exits 78 "$WEIR" config check
+    printf 'allow_command_jobs = ./x\n' >"$conf"
+    exits 78 "$WEIR" config check
+}

@@ -1,12 +1,14 @@
 #!/usr/bin/env bats
 # What a command says to its worker from inside a job: one line on the control pipe, or
-# one datagram. No server is there.
+# one datagram.
 
 load server
 
+setup_file() { start_server main; }
+teardown_file() { stop_server main; }
 setup() {
     unset WEIR_CONTROL_FD WEIR_CONTROL_SOCKET WEIR_TMPDIR WEIR_IDEMPOTENCY_KEY
-    export WEIR_URL=unix:///nowhere
+    use_server main
     cd "$BATS_TEST_TMPDIR"
 }
 
@@ -30,7 +32,8 @@ PY
     until_true [ -S s ]
 }
 
-@test "each wrapper writes its one line" {
+@test "each wrapper writes its one line, and needs no server" {
+    export WEIR_URL=unix:///nowhere
     [ "$(lines "$WEIR" progress 40 resizing now)" = 'progress 40 resizing now' ]
     [ "$(lines "$WEIR" progress 3/12)" = 'progress 3/12' ]
     [ "$(lines "$WEIR" progress 7%)" = 'progress 7%' ]
@@ -124,4 +127,62 @@ PY
 
 @test "the token is the job's idempotency key" {
     [ "$(WEIR_IDEMPOTENCY_KEY=abc:12 "$WEIR" token)" = abc:12 ]
+}
+
+# ---- with a worker ----
+
+# in_job ID SCRIPT: enqueues a job and runs it once by a shell.
+in_job() {
+    PATH=$(dirname "$(realpath "$WEIR")"):$PATH
+    cd "$BATS_TEST_TMPDIR"
+    "$WEIR" enqueue t --id "$1" >/dev/null
+    "$WEIR" work -q default --once -- sh -c "$2" 3>&- 2>work.log
+}
+
+job() {
+    "$WEIR" job show "$1" --json | jq -r "${2:-.state}"
+}
+
+progress_is() {
+    [[ "$(job "$1" .progress)" == *$2* ]]
+}
+
+@test "in a job they reach its worker: progress, notes and a result of a file" {
+    in_job p 'weir progress 3/4 nearly; weir note one two; weir heartbeat; weir extend 1m
+              until [ -e go ]; do sleep 0.05; done
+              head -c 5000 /dev/zero | tr "\0" r | weir result -; echo not this' &
+    until_true progress_is p '75 3/4 nearly'
+    touch go
+    wait $!
+    [ "$(job p)" = done ]
+    [ "$("$WEIR" job result p | wc -c)" = 5000 ]
+    "$WEIR" job logs p | grep -q 'one two'
+    in_job f 'echo from a file >mine; weir result mine'
+    [ "$("$WEIR" job result f)" = 'from a file' ]
+}
+
+@test "in a job snooze and fail win over its exit status (R08)" {
+    in_job later 'weir snooze 1h upstream is down; exit 0'
+    [ "$(job later)" = delayed ]
+    [ "$(job later .attempts)" = 0 ]
+    [[ "$(job later .error)" == *'upstream is down'* ]]
+    in_job never 'weir fail no such customer; exit 0'
+    [ "$(job never)" = dead ]
+    [[ "$(job never .error)" == *'no such customer'* ]]
+    in_job again 'weir fail --in 2h disk is full'
+    [ "$(job again)" = delayed ]
+    [ "$(job again .attempts)" = 1 ]
+    in_job last 'weir fail first; weir snooze 1h then; exit 3'
+    [ "$(job last)" = delayed ]
+    [ "$(job last .attempts)" = 0 ]
+}
+
+@test "a program that closes descriptor 3 reaches its worker by the socket" {
+    in_job s 'python3 -c "
+import subprocess
+subprocess.run([\"weir\", \"fail\", \"from far below\"], check=True)"'
+    [ "$(job s)" = dead ]
+    [[ "$(job s .error)" == *'from far below'* ]]
+    in_job token 'weir token'
+    [[ "$("$WEIR" job result token)" == token:* ]]
 }
