@@ -70,6 +70,8 @@ hint(enum weir_err rc)
         {WEIR_E_CONNECT, "Is it running? `weir dev` starts a private one; WEIR_URL or --url names another."},
         {WEIR_E_NO_JOB, "A finished job is known as long as its result is kept (--keep-result). Try: weir job ls"},
         {WEIR_E_NO_QUEUE, "The first enqueue makes a queue. Try: weir queue ls"},
+        {WEIR_E_NO_CRON, "Try: weir cron ls"},
+        {WEIR_E_CHANGED, "Look at what is there now, then repeat the command."},
         {WEIR_E_NO_WORKER, "It ended, or was not heard for long. Try: weir worker ls"},
         {WEIR_E_EXISTS, "Take another --id, or --replace as long as it has not started."},
         {WEIR_E_TOO_BIG, "Store it elsewhere and pass its name, or raise the limit: weir queue create Q --payload-max SIZE"},
@@ -100,7 +102,7 @@ tell(enum weir_err rc, const struct weir_error *err, bool with_hint)
     wr_text_escape(&shown, wr_span_str(text));
     fprintf(stderr, "weir: %s  [%s]\n", (const char *)wr_buf_span(&shown).ptr,
             weir_err_name(rc));
-    if (with_hint && hint(rc))
+    if (with_hint && hint(rc) && strncmp(text, "cron entry", 10) != 0) /* not a job */
         fprintf(stderr, "      %s\n", hint(rc));
     wr_buf_fini(&shown);
 }

@@ -8,6 +8,9 @@ extern const struct cli_cmd cmd_enqueue, cmd_run;
 extern const struct cli_cmd cmd_status, cmd_audit;
 extern const struct cli_cmd cmd_job_ls, cmd_job_show, cmd_job_wait, cmd_job_payload,
     cmd_job_result, cmd_job_logs, cmd_job_cancel, cmd_job_edit, cmd_job_run;
+extern const struct cli_cmd cmd_cron_ls, cmd_cron_show, cmd_cron_next, cmd_cron_add,
+    cmd_cron_edit, cmd_cron_pause, cmd_cron_resume, cmd_cron_run, cmd_cron_rm,
+    cmd_cron_apply;
 extern const struct cli_cmd cmd_dead_ls, cmd_dead_show, cmd_dead_retry, cmd_dead_purge;
 extern const struct cli_cmd cmd_queue_ls, cmd_queue_show, cmd_queue_create,
     cmd_queue_pause, cmd_queue_resume, cmd_queue_purge, cmd_queue_set;

@@ -19,6 +19,7 @@
 #include <weir/cron.h>
 
 #include "base/clock.h"
+#include "client/client_internal.h"
 #include "sched/cron_fire.h"
 #include "sched/sched.h"
 #include "support/redis_server.h"
@@ -375,6 +376,57 @@ missed_ticks_make_as_many_jobs_as_the_entry_wants__C04(void **state)
     assert_in_range(missed_jobs(now), 27, 30);
 }
 
+/* ---- a simulated year ---- */
+
+#define YEAR_BEGIN INT64_C(1798761600000) /* 2027-01-01 */
+#define DAY_MS INT64_C(86400000)
+
+/* Fires for so many days by a test clock that jumps from tick to tick. */
+static void
+simulate(const char *schedule, const char *zone, int64_t days, size_t expected)
+{
+    struct weir_job job = {WEIR_JOB_INIT, .type = "t"};
+    struct weir_cron entry = {WEIR_CRON_INIT,       .queue = "q", .name = "a",
+                              .schedule = schedule, .zone = zone, .job = &job};
+    static int64_t times[40000];
+    struct wr_cron_watch watch = {0};
+    struct weir_cron_info *info;
+    size_t n, fired = 0;
+    int64_t at;
+
+    fresh(NULL);
+    assert_int_equal(
+        weir_cron_next(schedule, zone, YEAR_BEGIN - 1, times, 40000, &n, NULL, 0, NULL),
+        WEIR_OK);
+    wr_store_set_test_clock(store, YEAR_BEGIN - 1);
+    wr_store_set_test_clock(wr_client_store(client), YEAR_BEGIN - 1);
+    assert_int_equal(weir_cron_put(client, &entry, WEIR_REVISION_NEW, NULL, NULL),
+                     WEIR_OK);
+    for (size_t i = 0; i < n && times[i] < YEAR_BEGIN + days * DAY_MS; i++) {
+        info = get("a");
+        assert_int_equal(info->next_at, times[i]);
+        weir_cron_info_free(info);
+        wr_store_set_test_clock(store, times[i]);
+        wr_cron_watch_look(&watch);
+        assert_int_equal(wr_cron_step(&watch, store, queue, true, &at, NULL), WEIR_OK);
+        fired++;
+    }
+    wr_cron_watch_fini(&watch);
+    assert_int_equal(fired, expected);
+    assert_int_equal(made(), expected);
+    wr_store_set_test_clock(store, 0);
+}
+
+static void
+a_preview_is_what_a_simulated_year_fires__C12(void **state)
+{
+    (void)state;
+    simulate("@daily", "America/Santiago", 365, 365);
+    simulate("0 9 13 * 5", "UTC", 365, 64); /* 53 Fridays, 12 13ths, one is both */
+    simulate("* 0 * * *", "UTC", 10, 600);
+    simulate("*/7 * * * *", "UTC", 3, 3 * 24 * 9);
+}
+
 /* ---- who is not able to ---- */
 
 static void
@@ -504,6 +556,7 @@ main(void)
         cmocka_unit_test_setup(the_death_of_the_leader_costs_no_tick__C02, fresh),
         cmocka_unit_test_setup(missed_ticks_make_as_many_jobs_as_the_entry_wants__C04,
                                fresh),
+        cmocka_unit_test_setup(a_preview_is_what_a_simulated_year_fires__C12, fresh),
         cmocka_unit_test_setup(
             a_leader_without_zone_files_leaves_it_to_others_and_never_takes_utc__C07,
             fresh),

@@ -1,0 +1,271 @@
+#include "cli/cron_spec.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "cli/config.h"
+#include "cli/payload.h"
+#include "model/entry.h"
+#include "model/retry.h"
+
+#define KEEP_DEFAULT_MS 86400000 /* as cli_job_make() has it */
+
+const struct cli_opt cli_cron_parts[] = {CLI_CRON_OPTIONS, CLI_CRON_PARTS, {0}};
+
+void
+cli_cron_spec_init(struct cli_cron_spec *spec)
+{
+    const int64_t unset = CLI_UNSET;
+
+    *spec = (struct cli_cron_spec){0};
+    spec->job.in = spec->job.at = spec->job.debounce = unset;
+    for (const struct cli_opt *o = cli_cron_parts; o->name; o++) {
+        if (o->type == CLI_COUNT || o->type == CLI_DURATION)
+            memcpy((char *)spec + o->field, &unset, sizeof(unset));
+    }
+}
+
+/* ---- an entry ---- */
+
+static enum weir_err
+read_word(const char *flag, const char *text, const char *const *words, int *out,
+          struct weir_error *err)
+{
+    for (int i = 0; words[i]; i++) {
+        if (strcmp(text, words[i]) == 0) {
+            *out = i;
+            return WEIR_OK;
+        }
+    }
+    return wr_fail(err, WEIR_E_ARG, 0, "%s: \"%.40s\" is none of %s", flag, text,
+                   words == wr_missed_words ? "once, skip, all"
+                                            : "allow, skip, queue, replace");
+}
+
+static enum weir_err
+take_policies(const struct cli_cron_spec *s, struct weir_cron *e, struct weir_error *err)
+{
+    enum weir_err rc = WEIR_OK;
+    int word;
+
+    if (s->missed) {
+        rc = read_word("missed", s->missed, wr_missed_words, &word, err);
+        if (rc == WEIR_OK)
+            e->missed = (enum weir_missed)word;
+    }
+    if (rc == WEIR_OK && s->overlap) {
+        rc = read_word("overlap", s->overlap, wr_overlap_words, &word, err);
+        if (rc == WEIR_OK)
+            e->overlap = (enum weir_overlap)word;
+    }
+    if (rc != WEIR_OK)
+        return rc;
+    if (s->cap != CLI_UNSET && (s->cap < 1 || s->cap > WR_CAP_MAX))
+        return wr_fail(err, WEIR_E_ARG, 0, "cap: from 1 to %d", WR_CAP_MAX);
+    if (s->cap != CLI_UNSET)
+        e->missed_cap = s->cap;
+    if (s->grace != CLI_UNSET)
+        e->grace_ms = s->grace == 0 ? WEIR_NONE : s->grace;
+    if (s->jitter != CLI_UNSET)
+        e->jitter_ms = s->jitter;
+    return WEIR_OK;
+}
+
+/* What was given of the job, over what was there. */
+static void
+merge_job(const struct cli_job_spec *s, const struct weir_job *given,
+          struct weir_job *job)
+{
+    if (s->retry != CLI_UNSET)
+        job->max_retry = given->max_retry;
+    if (s->backoff)
+        job->backoff = given->backoff;
+    if (s->max_deliveries != CLI_UNSET)
+        job->max_deliveries = given->max_deliveries;
+    if (s->timeout != CLI_UNSET)
+        job->timeout_ms = given->timeout_ms;
+    if (s->kill_after != CLI_UNSET)
+        job->kill_after_ms = given->kill_after_ms;
+    if (s->keep_result != CLI_UNSET)
+        job->keep_result_ms = given->keep_result_ms;
+    if (s->expires)
+        job->expires_ms = given->expires_ms;
+    if (s->unique) {
+        job->unique = given->unique;
+        job->unique_window_ms = given->unique_window_ms;
+    }
+    if (s->unique_states)
+        job->unique_states = given->unique_states;
+    if (s->meta.n > 0) {
+        job->meta = given->meta;
+        job->meta_count = given->meta_count;
+    }
+}
+
+static enum weir_err
+make_job(struct cli *cli, const struct cli_cron_spec *s, const struct weir_job *base,
+         struct cli_cron *out, struct weir_error *err)
+{
+    struct cli_job_spec job = s->job;
+    int64_t max_retry = CLI_UNSET, ms;
+    enum weir_err rc = cli_setting_number(cli->settings, CLI_SET_MAX_RETRY, &max_retry,
+                                          err);
+
+    job.in = job.at = job.debounce = CLI_UNSET; /* no flags of ours */
+    if (rc == WEIR_OK && s->job.expires && !wr_text_duration(s->job.expires, &ms))
+        rc = wr_fail(err, WEIR_E_ARG, 0, "expires: \"%.60s\" is no duration",
+                     s->job.expires);
+    if (rc == WEIR_OK)
+        rc = cli_job_make(&job, max_retry, &out->made, err);
+    if (rc != WEIR_OK)
+        return rc;
+    out->job = base ? *base : out->made.job;
+    if (base)
+        merge_job(&s->job, &out->made.job, &out->job);
+    out->job.queue = NULL;
+    if (s->type)
+        out->job.type = s->type;
+    if (!out->job.type || !wr_text_is_type(wr_span_str(out->job.type)))
+        return wr_fail(err, WEIR_E_ARG, 0, "type: 1 to 128 bytes, no control characters");
+    if (!s->payload)
+        return WEIR_OK;
+    rc = cli_payload_read(s->payload, &out->payload, err);
+    out->job.payload = wr_buf_span(&out->payload).ptr;
+    out->job.payload_len = out->payload.len;
+    return rc;
+}
+
+enum weir_err
+cli_cron_make(struct cli *cli, const struct cli_cron_spec *s, const char *name,
+              const struct weir_cron *base, struct cli_cron *out, struct weir_error *err)
+{
+    size_t count;
+    enum weir_err rc;
+
+    *out = (struct cli_cron){.entry = {WEIR_CRON_INIT}};
+    if (!wr_entry_is_name(wr_span_str(name)))
+        return wr_fail(err, WEIR_E_ARG, 0,
+                       "cron entry: a name of 1 to %d bytes, no control characters",
+                       WR_ENTRY_NAME_MAX);
+    if (base)
+        out->entry = *base;
+    out->entry.name = name;
+    if (!base)
+        out->entry.queue = s->job.queue ? s->job.queue : "default";
+    if (s->schedule)
+        out->entry.schedule = s->schedule;
+    if (s->tz)
+        out->entry.zone = s->tz;
+    if (!out->entry.schedule)
+        return wr_fail(err, WEIR_E_ARG, 0, "schedule: missing");
+    rc = take_policies(s, &out->entry, err);
+    if (rc == WEIR_OK)
+        rc = weir_cron_next(out->entry.schedule, out->entry.zone, 0, NULL, 0, &count,
+                            NULL, 0, err);
+    if (rc == WEIR_OK)
+        rc = make_job(cli, s, base ? base->job : NULL, out, err);
+    out->entry.job = &out->job;
+    return rc;
+}
+
+void
+cli_cron_fini(struct cli_cron *cron)
+{
+    cli_job_fini(&cron->made);
+    wr_buf_fini(&cron->payload);
+    *cron = (struct cli_cron){0};
+}
+
+/* ---- as lines ---- */
+
+static void
+add_text(struct wr_buf *out, const char *name, struct wr_span value)
+{
+    wr_buf_addf(out, "%s = ", name);
+    wr_text_escape(out, value);
+    wr_buf_add_str(out, "\n");
+}
+
+/* Unless it is the default. Exact, and as it may be written. */
+static void
+add_duration(struct wr_buf *out, const char *name, int64_t ms, int64_t otherwise)
+{
+    ms = ms == WEIR_NONE ? 0 : ms == 0 ? otherwise : ms;
+    if (ms == otherwise)
+        return;
+    if (ms % 1000 == 0)
+        wr_buf_addf(out, "%s = %llds\n", name, (long long)(ms / 1000));
+    else
+        wr_buf_addf(out, "%s = %lldms\n", name, (long long)ms);
+}
+
+static void
+add_count(struct wr_buf *out, const char *name, int64_t n, int64_t otherwise)
+{
+    n = n == WEIR_NONE ? 0 : n == 0 ? otherwise : n;
+    if (n != otherwise)
+        wr_buf_addf(out, "%s = %lld\n", name, (long long)n);
+}
+
+static void
+add_unique(struct wr_buf *out, const struct weir_job *j)
+{
+    struct wr_buf text = {0};
+
+    if (!j->unique)
+        return;
+    wr_buf_add_str(&text, j->unique);
+    if (j->unique_window_ms > 0)
+        wr_buf_addf(&text, ":%lldms", (long long)j->unique_window_ms);
+    add_text(out, "unique", wr_buf_span(&text));
+    if (j->unique_states)
+        add_text(out, "unique-states", wr_span_str(j->unique_states));
+    wr_buf_fini(&text);
+}
+
+static void
+render_job(const struct weir_job *j, struct wr_buf *out)
+{
+    add_count(out, "retry", j->max_retry, WR_RETRY_DEFAULT);
+    if (j->backoff && *j->backoff)
+        add_text(out, "backoff", wr_span_str(j->backoff));
+    add_count(out, "max-deliveries", j->max_deliveries, WR_DELIVERIES_DEFAULT);
+    add_duration(out, "timeout", j->timeout_ms, WR_TIMEOUT_DEFAULT_MS);
+    add_duration(out, "kill-after", j->kill_after_ms, WR_KILL_AFTER_DEFAULT_MS);
+    if (j->keep_result_ms == 0)
+        wr_buf_add_str(out, "keep-result = 0s\n");
+    add_duration(out, "keep-result", j->keep_result_ms, KEEP_DEFAULT_MS);
+    add_duration(out, "expires", j->expires_ms, 0);
+    add_unique(out, j);
+    for (size_t i = 0; i < j->meta_count; i++) {
+        struct wr_buf text = {0};
+
+        wr_buf_addf(&text, "%s=%s", j->meta[i].name, j->meta[i].value);
+        add_text(out, "meta", wr_buf_span(&text));
+        wr_buf_fini(&text);
+    }
+}
+
+void
+cli_cron_render(const struct weir_cron *e, struct wr_buf *out)
+{
+    const struct weir_job *j = e->job;
+
+    add_text(out, "schedule", wr_span_str(e->schedule));
+    add_text(out, "tz", wr_span_str(e->zone ? e->zone : "UTC"));
+    add_text(out, "queue", wr_span_str(e->queue));
+    add_text(out, "type", wr_span_str(j->type));
+    if (j->payload_len > 0)
+        add_text(out, "payload", (struct wr_span){j->payload, j->payload_len});
+    if (e->missed != WEIR_MISSED_ONCE)
+        add_text(out, "missed", wr_span_str(wr_missed_words[e->missed]));
+    add_count(out, "cap", e->missed_cap, WR_CAP_DEFAULT);
+    add_duration(out, "grace", e->grace_ms, WR_GRACE_DEFAULT_MS);
+    if (e->overlap != WEIR_OVERLAP_ALLOW)
+        add_text(out, "overlap", wr_span_str(wr_overlap_words[e->overlap]));
+    add_duration(out, "jitter", e->jitter_ms, 0);
+    render_job(j, out);
+    if (out->failed)
+        cli_out_of_memory();
+}
