@@ -305,7 +305,7 @@ local function reserve_apply(k, r, c, now, later, reply)
     return 'PAUSED'
   end
   if c.n == 0 and not c.more then
-    return r.free + r.ahead == 0 and 'OK' or 'EMPTY'
+    return r.free + r.ahead == 0 and 'OK' or #c.shelved > 0 and 'SHELVED' or 'EMPTY'
   end
   return c.more and 'MORE' or 'OK'
 end

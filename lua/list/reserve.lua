@@ -33,6 +33,7 @@
 -- @arg types what the worker runs, ' a b '; '! a b ': everything but; empty: everything
 -- @returns OK jobs, or none were wanted
 -- @returns EMPTY nothing is ready
+-- @returns SHELVED nothing was ready but jobs that the worker does not run: put off
 -- @returns MORE stopped at a bound: call again
 -- @returns PAUSED the queue is paused
 -- @returns REPEAT this call was answered before: what it got and still holds

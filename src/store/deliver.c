@@ -9,7 +9,8 @@
 
 static const char *const answered_words[] = {"OK",    "CANCELLED", "ANSWERED",
                                              "STALE", "GONE",      NULL};
-static const char *const reserve_words[] = {"OK", "EMPTY", "MORE", "PAUSED", NULL};
+static const char *const reserve_words[] = {"OK",     "EMPTY",   "MORE",
+                                            "PAUSED", "SHELVED", NULL};
 static const char *const extend_words[] = {"OK",    "CANCEL", "TIMEOUT", "ANSWERED",
                                            "STALE", "GONE",   NULL};
 

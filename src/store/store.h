@@ -132,6 +132,8 @@ enum wr_reserve_word {
     WR_RESERVE_EMPTY,
     WR_RESERVE_MORE, /* stopped at a bound: call again at once */
     WR_RESERVE_PAUSED,
+    WR_RESERVE_SHELVED, /* as EMPTY; jobs of types that the worker does not run were put
+                           off */
 };
 
 struct wr_batch {

@@ -82,7 +82,7 @@ struct wr_io {
     struct wr_line *claim_line; /* NULL: none */
     int64_t claim_call;
     size_t claim_wanted;
-    int64_t polled_ms;
+    int64_t polled_ms, shelved_ms;
     int64_t posted_ms, block_ms, connect_ms, marker_lost_ms;
     bool timed_out; /* the last block ended without a marker: look, to be sure */
 };

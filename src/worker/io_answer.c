@@ -265,6 +265,8 @@ take_batch(struct wr_io *io, struct wr_line *l, size_t wanted, struct wr_batch *
     l->owes_call = false;
     l->asked_ms = sent_ms;
     wr_io_note_share(l, batch->n);
+    if (batch->word == WR_RESERVE_SHELVED)
+        io->shelved_ms = l->asked_ms;
     if (batch->word == WR_RESERVE_MORE && batch->n == 0)
         l->look_ms = wr_clock_ms() + LOOK_MS;
     if (wanted > 0) {

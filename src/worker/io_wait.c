@@ -9,8 +9,10 @@
 #include "worker/io.h"
 
 #define BLOCK_MS 5000
-#define BLOCK_LOST_MS 1000   /* after a marker was lost */
-#define LOST_MEMORY_MS 30000 /* how long a lost marker is remembered */
+/* After a marker was lost, to see the next; and after jobs were put off for other
+ * workers, since of those that wait the server wakes the one that has waited longest. */
+#define BLOCK_LOST_MS 1000
+#define LOST_MEMORY_MS 30000 /* how long that is remembered */
 #define ASK_MS 5000 /* of work for others: a queue is asked, whatever the markers say */
 #define POLL_MS 50  /* while other queues keep it busy */
 #define POLL_STRICT_MS 5
@@ -53,6 +55,12 @@ may_block(struct wr_io *io, int64_t now)
 }
 
 static bool
+lost_lately(const struct wr_io *io, int64_t now)
+{
+    return io->marker_lost_ms > 0 && now - io->marker_lost_ms < LOST_MEMORY_MS;
+}
+
+static bool
 open_block(struct wr_io *io, int64_t now)
 {
     if (!io->block &&
@@ -83,7 +91,8 @@ wr_io_post_block(struct wr_io *io, int64_t now)
         return;
     if (!open_block(io, now))
         return;
-    io->block_ms = io->marker_lost_ms > 0 && now - io->marker_lost_ms < LOST_MEMORY_MS
+    io->block_ms = lost_lately(io, now) ||
+                           (io->shelved_ms > 0 && now - io->shelved_ms < LOST_MEMORY_MS)
                        ? BLOCK_LOST_MS
                        : BLOCK_MS;
     argv[n++] = wr_span_str("BLPOP");
@@ -180,7 +189,7 @@ oldest(const struct wr_io *io)
 static void
 look_without_marker(struct wr_io *io)
 {
-    if (io->block_ms == BLOCK_MS) {
+    if (!lost_lately(io, wr_clock_ms())) {
         oldest(io)->maybe_ready = true;
         return;
     }

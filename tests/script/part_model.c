@@ -993,7 +993,9 @@ reserve_jobs(struct model *m, const struct model_reserve *r, struct choice *c,
         return "PAUSED";
     if (c->more)
         return "MORE";
-    return c->taken_n > 0 || r->free + r->ahead == 0 ? "OK" : "EMPTY";
+    if (c->taken_n > 0 || r->free + r->ahead == 0)
+        return "OK";
+    return c->shelved_n > 0 ? "SHELVED" : "EMPTY";
 }
 
 static void
