@@ -319,7 +319,14 @@ a_type_that_one_worker_does_not_run_is_run_by_the_one_that_does(void **state)
     assert_int_equal(rig_numbers("j").deliveries, 0);
     rig.handlers = other_handlers;
     rig_start();
-    AWAIT(rig_is("j", "done"));
+    /* Each time it is due either of the two may be the first to look. */
+    for (int i = 0; i < 20 && !rig_is("j", "done"); i++) {
+        int turns = 0;
+
+        while (turns < 1000 && !rig_is("j", "done"))
+            wait_over(&turns);
+    }
+    assert_true(rig_is("j", "done"));
     assert_int_equal(rig_numbers("j").deliveries, 1);
     a = audit_of(rig.client, "q");
     assert_true(a.shelved >= 1);
