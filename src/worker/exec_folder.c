@@ -197,6 +197,24 @@ wr_folder_make_base(char *out, size_t out_len, int *lock_fd)
     return false;
 }
 
+bool
+wr_folder_restore_base(const char *base, int lock_fd)
+{
+    int fd;
+
+    if (mkdir(base, 0700) != 0 && errno != EEXIST)
+        return false;
+    fd = lock(base);
+    if (fd < 0)
+        return errno == EWOULDBLOCK; /* it is there, and locked by us */
+    if (chmod(base, 0711) != 0 || dup3(fd, lock_fd, O_CLOEXEC) < 0) {
+        close(fd);
+        return false;
+    }
+    close(fd);
+    return true;
+}
+
 int
 wr_folder_make(const char *base, const char *name, uid_t uid, gid_t gid, char *out,
                size_t out_len)

@@ -18,6 +18,9 @@
 /* Makes a base folder of this process and removes dead ones of this user. lock_fd: keep
  * it open as long as the folder is wanted. False with errno. */
 bool wr_folder_make_base(char *out, size_t out_len, int *lock_fd);
+/* Makes a base folder again that somebody removed, and moves the lock to it: lock_fd
+ * keeps its number. False with errno. */
+bool wr_folder_restore_base(const char *base, int lock_fd);
 /* Makes base/name, 0700, for uid and gid (-1: ours). 0 or the errno. */
 int wr_folder_make(const char *base, const char *name, uid_t uid, gid_t gid, char *out,
                    size_t out_len);

@@ -351,9 +351,15 @@ make_folder(struct attempt *a, struct wr_spawner *spawner)
     char name[32];
 
     snprintf(name, sizeof(name), "%lu", ++count);
-    return wr_folder_make(
-        wr_spawner_folder(spawner), name, l->switch_user ? l->uid : (uid_t)-1,
-        l->switch_group ? l->gid : (gid_t)-1, a->folder, sizeof(a->folder));
+    for (int turn = 0;; turn++) {
+        int why = wr_folder_make(
+            wr_spawner_folder(spawner), name, l->switch_user ? l->uid : (uid_t)-1,
+            l->switch_group ? l->gid : (gid_t)-1, a->folder, sizeof(a->folder));
+
+        /* Somebody tidied up TMPDIR under us. */
+        if (why != ENOENT || turn > 0 || !wr_spawner_restore_folder(spawner))
+            return why;
+    }
 }
 
 /* Out of the base folder, which ends with the worker. */

@@ -225,6 +225,18 @@ wr_spawner_folder(const struct wr_spawner *s)
     return s->folder;
 }
 
+bool
+wr_spawner_restore_folder(struct wr_spawner *s)
+{
+    static pthread_mutex_t mu = PTHREAD_MUTEX_INITIALIZER;
+    bool ok;
+
+    pthread_mutex_lock(&mu);
+    ok = wr_folder_restore_base(s->folder, s->folder_lock);
+    pthread_mutex_unlock(&mu);
+    return ok;
+}
+
 static struct wr_spawner *_Atomic current;
 
 void

@@ -54,6 +54,8 @@ struct wr_spawner *wr_spawner_current(void);
  * commands: only this user can make files there. Removed with all in it when the spawner
  * ends. */
 const char *wr_spawner_folder(const struct wr_spawner *spawner);
+/* Makes it again, if somebody has removed it. False with errno. Any thread. */
+bool wr_spawner_restore_folder(struct wr_spawner *spawner);
 
 /* Runs a command; blocks until it is over and its pipes are drained. result and log are
  * appended to: what is kept of standard output, and at most 64 KiB of standard error,

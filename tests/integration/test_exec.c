@@ -403,6 +403,26 @@ the_folder_of_a_dead_worker_is_removed_by_the_next(void **state)
     wr_folder_remove(other);
 }
 
+static void
+a_base_folder_that_was_tidied_away_is_made_again_F41(void **state)
+{
+    char base[300], other[300];
+    int lock = -1;
+
+    (void)state;
+    snprintf(base, sizeof(base), "%s", wr_spawner_folder(spawner));
+    assert_true(wr_folder_remove(base));
+    SH("pwd; echo 'progress 5' >&3");
+    assert_outcome(WEIR_DONE, "");
+    assert_int_equal(strncmp(a.d.result.ptr, base, strlen(base)), 0);
+    SH("test -S \"$WEIR_CONTROL_SOCKET\""); /* at the latest with the next */
+    assert_outcome(WEIR_DONE, "");
+    assert_true(wr_folder_make_base(other, sizeof(other), &lock));
+    assert_int_equal(access(base, F_OK), 0); /* its lock holds */
+    close(lock);
+    wr_folder_remove(other);
+}
+
 /* ---- control lines ---- */
 
 static void
@@ -1112,6 +1132,7 @@ main(void)
         TEST(a_folder_ten_thousand_deep_is_removed),
         TEST(the_folder_of_a_failure_is_kept_when_asked_for),
         TEST(the_folder_of_a_dead_worker_is_removed_by_the_next),
+        TEST(a_base_folder_that_was_tidied_away_is_made_again_F41),
         TEST(progress_reaches_the_delivery_while_it_runs),
         TEST(notes_and_levels_stand_in_the_log),
         TEST(what_it_says_wins_over_its_exit_status_R08),
