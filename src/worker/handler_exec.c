@@ -335,10 +335,8 @@ run_in_folder(struct attempt *a, struct wr_spawner *spawner,
         wr_log_error("%s: this child ends, its jobs go to others", why.text);
         _exit(WR_CHILD_REPLACE);
     }
-    if (rc != WEIR_OK) {
-        weir_delivery_set_error(d, "%s", why.text);
-        return WEIR_RETRY;
-    }
+    if (rc != WEIR_OK)
+        return short_of(a, why.text, ENOMEM);
     d->has_exec = true;
     return judge(a);
 }

@@ -60,6 +60,7 @@ struct wr_spawn_frame {
     uint64_t len; /* of what follows */
     uint64_t result_len;
     int64_t left_out; /* OUTPUT: bytes that are missing before these */
+    bool result_lost; /* out of memory */
 };
 
 /* ---- spawn_capture.c: the head and the tail of a stream of any length ---- */

@@ -178,13 +178,17 @@ add_end(struct wr_spawn_job *j)
     wr_buf_add(&out, wr_buf_span(&j->out.head).ptr, j->out.head.len);
     wr_buf_add(&out, wr_buf_span(&j->out.tail).ptr, j->out.tail.len);
     wr_capture_text(&j->err, &err);
+    /* A result is whole or lost; of a log what is there is good enough. */
+    f.result_lost = out.failed || j->out.head.failed || j->out.tail.failed;
+    if (f.result_lost)
+        wr_buf_clear(&out);
     f.result_len = out.len;
     f.len = sizeof(j->end) + out.len + err.len;
     wr_buf_add(&j->frames, &f, sizeof(f));
     wr_buf_add(&j->frames, &j->end, sizeof(j->end));
     wr_buf_add(&j->frames, wr_buf_span(&out).ptr, out.len);
     wr_buf_add(&j->frames, wr_buf_span(&err).ptr, err.len);
-    if (out.failed || err.failed || j->frames.failed)
+    if (j->frames.failed)
         wr_loop_stop(j->spawn->loop); /* half an answer is none: kill all, and end */
     wr_buf_fini(&out);
     wr_buf_fini(&err);

@@ -449,10 +449,13 @@ read_frames(int fd, const struct wr_exec_events *events, struct wr_exec_end *end
 
     while (recv_all(fd, &f, sizeof(f))) {
         if (f.kind == WR_FRAME_END) {
+            bool ok = recv_all(fd, end, sizeof(*end)) &&
+                      recv_into(fd, result, f.result_len) &&
+                      recv_into(fd, log, f.len - sizeof(*end) - f.result_len);
+
+            result->failed = result->failed || f.result_lost;
             wr_buf_fini(&body);
-            return recv_all(fd, end, sizeof(*end)) &&
-                   recv_into(fd, result, f.result_len) &&
-                   recv_into(fd, log, f.len - sizeof(*end) - f.result_len);
+            return ok;
         }
         wr_buf_clear(&body);
         if (!recv_into(fd, &body, f.len))
@@ -487,7 +490,7 @@ wr_spawner_run(struct wr_spawner *s, size_t slot, const struct wr_exec_run *run,
     wr_buf_fini(&head);
     if (!ok)
         return wr_fail(err, WEIR_E_BUG, 0, "the spawner is gone");
-    if (result->failed || log->failed)
+    if (result->failed)
         return wr_fail(err, WEIR_E_NO_MEMORY, 0, "the output of a command");
     return WEIR_OK;
 }
