@@ -547,8 +547,7 @@ extend_lengthens_the_timeout_and_no_more(void **state)
     a.d.limit_ms = 0;
     SH("echo 'extend 0.8' >&3; sleep 60");
     assert_outcome(WEIR_RETRY, a.d.error);
-    assert_has(a.d.error, "timeout after 8");
-    assert_in_range(a.took_ms, 700, 5000);
+    assert_in_range(a.d.limit_ms, 800, a.took_ms);
     a.d.limit_ms = 0;
     SH("echo 'extend 0.1' >&3; sleep 60"); /* sooner than it may run already */
     assert_outcome(WEIR_RETRY, "timeout after 600ms");
