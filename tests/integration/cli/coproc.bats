@@ -11,12 +11,14 @@ setup() {
     use_server main
     command -v python3 >/dev/null || skip 'no python3'
     bad=$BATS_TEST_DIRNAME/coproc_bad.py
-    export STARTS=$BATS_TEST_TMPDIR/starts FLAG=$BATS_TEST_TMPDIR/flag
+    export STARTS=$BATS_TEST_TMPDIR/starts FLAG=$BATS_TEST_TMPDIR/flag SLEEP=311.$$
     : >"$STARTS"
 }
 teardown() {
     [ -z "${daemon:-}" ] || kill -9 "$daemon" 2>/dev/null || true
 }
+
+no_sleeper() { ! pgrep -f "^sleep $SLEEP\$"; }
 
 put() { # ID PAYLOAD FLAGS...
     local id=$1 payload=$2
@@ -166,7 +168,7 @@ fails_with() { # PAYLOAD REASON
     [ "$(job bad '[.state, .attempts]')" = '["delayed",1]' ]
     [[ "$(job bad .error)" == *'timeout after 1.0s'* ]]
     [ "$(result good)" = fine ]
-    ! pgrep -f '^sleep 311$'
+    no_sleeper
 }
 
 @test "a second answer and a late one are ignored" {
@@ -259,7 +261,7 @@ has_progress() { [[ "$(job "$1" .progress)" == *'33 a third'* ]]; }
     "$WEIR" job cancel b
     cancelled() { [ "$("$WEIR" audit --json | jq .cancelled)" = 1 ]; }
     until_true cancelled
-    ! pgrep -f '^sleep 311$'
+    no_sleeper
     touch "$FLAG"
     exits 0 "$WEIR" job wait a --timeout 10s
     grep -F 't logs: a line for the log' "$BATS_TEST_TMPDIR/log"
@@ -294,7 +296,7 @@ no_process_of_ours() { ! pgrep -f "$bad"; }
     daemon=
     [ "$(job a '[.state, .attempts]')" = '["ready",0]' ]
     no_process_of_ours
-    ! pgrep -f '^sleep 311$'
+    no_sleeper
 }
 
 @test "a worker killed takes its processes with it, and the jobs come back (F1)" {
@@ -305,7 +307,6 @@ no_process_of_ours() { ! pgrep -f "$bad"; }
     kill -9 "$daemon"
     daemon=
     until_true no_process_of_ours
-    no_sleeper() { ! pgrep -f '^sleep 311$'; }
     until_true no_sleeper
 }
 
@@ -316,7 +317,7 @@ command = python3 $bad
 coproc = yes
 timeout = 1s
 kill_after = 200ms
-env = STARTS=$STARTS
+env = STARTS=$STARTS SLEEP=$SLEEP
 CONF
     put bad hang --backoff fixed:1h
     put good fine

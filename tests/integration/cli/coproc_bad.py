@@ -58,7 +58,7 @@ for line in sys.stdin:
         sys.exit(0)
     elif what == "hang":
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        subprocess.Popen(["sleep", "311"])
+        subprocess.Popen(["sleep", os.environ["SLEEP"]])
         time.sleep(1000)
     elif what == "garbage":
         say('{"call":1,"answer":\n')
