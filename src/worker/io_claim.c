@@ -134,13 +134,19 @@ fill_run(struct wr_io *io, struct wr_run *run, struct wr_line *line,
     atomic_store(&run->d.kill_after_ms, run->d.record.kill_after_ms);
 }
 
-/* What took a worker with it runs alone, so that only it can do it again; so does what
- * would be dead after its first loss, whosever fault that is. */
+/* What took a worker with it runs alone, so that only it can do it again. Beside handlers
+ * that can take the worker with them, so does what the next loss would kill, whosever
+ * fault that is. */
 static bool
-must_be_alone(const struct wr_run *run)
+must_be_alone(const struct wr_io *io, const struct wr_run *run)
 {
-    return run->handler && run->handler->ops->in_process &&
-           (run->d.state.lost > 0 || run->d.record.max_deliveries == 1);
+    int64_t lost = run->d.state.lost, max = run->d.record.max_deliveries;
+
+    if (!run->handler)
+        return false;
+    if (run->handler->ops->in_process && lost > 0)
+        return true;
+    return io->w->has_in_process && max > 0 && lost + 1 >= max;
 }
 
 /* False: it is to be handed to a thread. */
@@ -150,7 +156,7 @@ put_aside(struct wr_io *io, struct wr_line *line, struct wr_run *run)
     if (!may_run(io)) { /* the late answer of a call: not wanted any more */
         wr_runner_hold(io->runner, run);
         wr_io_put_answer(line, WR_VERDICT_RELEASE, run);
-    } else if (io->alone || io->alone_runs || must_be_alone(run)) {
+    } else if (io->alone || io->alone_runs || must_be_alone(io, run)) {
         /* Also what a call of before brings meanwhile keeps away from such a one. */
         run->alone = true;
         wr_runner_hold(io->runner, run);

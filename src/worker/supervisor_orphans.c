@@ -90,16 +90,6 @@ is_known(const struct wr_supervisor *s, pid_t pid)
     return false;
 }
 
-static bool
-has_own_handlers(const struct weir_worker *w)
-{
-    for (const struct wr_handler *h = w->handlers; h; h = h->next) {
-        if (h->ops->in_process)
-            return true;
-    }
-    return false;
-}
-
 /* Calls fn for each child until it answers false. */
 static void
 each_child(struct wr_supervisor *s, bool (*fn)(struct wr_supervisor *s, pid_t pid))
@@ -130,7 +120,7 @@ note_stranger(struct wr_supervisor *s, pid_t pid)
 void
 wr_supervisor_look_around(struct wr_supervisor *s)
 {
-    s->strangers = has_own_handlers(s->w);
+    s->strangers = s->w->has_in_process;
     each_child(s, note_stranger);
 }
 

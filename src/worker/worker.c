@@ -155,6 +155,7 @@ add_handler(struct weir_worker *w, struct wr_handler *h, struct weir_error *err)
         return wr_fail(err, WEIR_E_NO_MEMORY, 0, "handler");
     h->next = w->handlers;
     w->handlers = h;
+    w->has_in_process = w->has_in_process || h->ops->in_process;
     return WEIR_OK;
 }
 

@@ -64,9 +64,9 @@ struct weir_worker {
     struct wr_plugin *plugins; /* in the order they were given */
     weir_startup_fn startup;
     weir_shutdown_fn shutdown;
-    bool has_exec;
-    size_t coprocs_n;     /* handlers of that kind */
-    _Atomic int stop_pid; /* the supervisor while it runs; 0: not */
+    bool has_exec, has_in_process; /* handlers of that kind */
+    size_t coprocs_n;              /* handlers of that kind */
+    _Atomic int stop_pid;          /* the supervisor while it runs; 0: not */
     _Atomic bool stop_asked;
     char id[100]; /* while it runs: its own; a child's is this, a slash and a number */
     struct wr_shared *shared;   /* while it runs */

@@ -62,7 +62,7 @@ nothing_left() {
 
 work_until_empty() {
     local worker
-    "$WEIR" work -q default -c 3 --plugin "$crash" --lease 5s 2>"$BATS_TEST_TMPDIR/log" 3>&- &
+    "$WEIR" work -q default -c 3 --plugin "$crash" --lease 5s "$@" 2>"$BATS_TEST_TMPDIR/log" 3>&- &
     worker=$!
     until_true nothing_left
     kill -TERM "$worker"
@@ -124,11 +124,13 @@ started_twice() { [ "$(starts_of pill)" -ge 2 ]; }
     [ "$("$WEIR" audit --json | jq .gap)" = 0 ]
 }
 
-@test "one who may not be lost even once runs alone from the start (L16)" {
+@test "one who may not be lost even once runs alone from the start, a command too (L16)" {
     "$WEIR" enqueue sleep 300 --id dear --max-deliveries 1
+    "$WEIR" enqueue nap --id command --max-deliveries 1
     "$WEIR" enqueue abort --id pill
-    work_until_empty
+    work_until_empty --exec 'nap=sleep 0.3'
     [ "$(job dear .state)" = '"done"' ]
+    [ "$(job command .state)" = '"done"' ]
     [ "$(job pill .state)" = '"dead"' ]
 }
 
