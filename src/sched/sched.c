@@ -20,7 +20,8 @@
 #define LEASE_DEFAULT_MS 15000
 #define LEASE_MAX_MS 600000
 #define LEAD_MS 1000     /* between two renewals, or two looks at the lock */
-#define STALE_PERIODS 3  /* a lock that stood still so long is taken over */
+#define SUSPECT_MS 400   /* the same once the lock stood still */
+#define STALE_LOOKS 3    /* a lock that stood still at so many looks is taken over */
 #define REGISTRY_MS 2000 /* between two looks for new queues */
 #define PROMOTE_IDLE_MS 5000
 #define RECLAIM_BUSY_MS 500  /* while something runs: lease + 1 s is promised */
@@ -55,7 +56,7 @@ struct watch {
     struct wr_queue *queue;
     bool leads;
     char seen[128]; /* the lock's value at the last look, while another leads */
-    int still;      /* periods for which it has not changed */
+    int still;      /* looks at which it had not changed */
     int64_t at[STEPS];
     bool broken[STEPS]; /* said once, until it works again */
     bool awaited;       /* conn blocks on its due marker, or did */
@@ -261,7 +262,7 @@ step_lead(struct wr_sched *s, struct watch *w)
 {
     int64_t began = wr_clock_us(), server_ms;
     /* This call ends one more period: if nothing moved in it either, take over. */
-    const char *take = !w->leads && w->still + 1 >= STALE_PERIODS ? w->seen : "";
+    const char *take = !w->leads && w->still + 1 >= STALE_LOOKS ? w->seen : "";
     struct weir_error err = {0};
     char value[128];
     bool leads;
@@ -281,6 +282,8 @@ step_lead(struct wr_sched *s, struct watch *w)
         s->stale = s->posted;
     }
     w->still = strcmp(value, w->seen) == 0 ? w->still + 1 : 0;
+    if (w->still > 0)
+        w->at[LEAD] = began + ms(SUSPECT_MS);
     snprintf(w->seen, sizeof(w->seen), "%s", value);
 }
 
