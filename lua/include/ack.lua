@@ -2,9 +2,13 @@
 -- Items are id, token, result; held, notes and gone (its `plain`) come from
 -- answer_check(). Used by ack and by exchange.
 --- @include answer
+--- @include errors
+--- @include memory
+
+local SMALL_RESULTS = 256 -- bytes in a call: not worth asking whether the server is full
 
 -- Those who wait get the result also when the job keeps none.
-local function ack_tell(k, argv, first, ids, kept)
+local function ack_tell(k, argv, first, ids, kept, dropped)
   local results, is_kept = {}, {}
   for i = #argv - 2, first, -3 do -- of an id given twice the first one counts
     results[argv[i]] = argv[i + 2]
@@ -13,8 +17,18 @@ local function ack_tell(k, argv, first, ids, kept)
     is_kept[kept[i]] = true
   end
   for _, id in ipairs(ids) do
-    ended(k, id, is_kept[id] and 'kept' or 'done', is_kept[id] and '' or results[id])
+    local stored = is_kept[id] and not dropped
+    ended(k, id, stored and 'kept' or 'done', stored and '' or results[id])
   end
+end
+
+-- The server is full: the jobs are done, their results are not kept, and that is said.
+local function ack_drop(k, results, now)
+  for i = 1, #results, 2 do
+    errors_add(k.errors, results[i], now, 'result_dropped',
+               'the server was full: ' .. #results[i + 1] .. ' bytes not kept')
+  end
+  ledger_add(k.stats, 'results_dropped', #results / 2)
 end
 
 local function ack_apply(k, argv, first, held, notes, gone, now)
@@ -23,7 +37,7 @@ local function ack_apply(k, argv, first, held, notes, gone, now)
     return
   end
 
-  local ids, kept, states, results, bytes = {unpack(gone)}, {}, {}, {}, 0
+  local ids, kept, states, results, bytes, large = {unpack(gone)}, {}, {}, {}, 0, 0
   for _, h in ipairs(held) do
     local _, key, keep = string.match(h.text, STATE_END)
     ids[#ids + 1] = h.id
@@ -39,7 +53,8 @@ local function ack_apply(k, argv, first, held, notes, gone, now)
       kept[#kept + 1] = h.id
       states[#states + 1] = h.id
       states[#states + 1] = state_text(s)
-      bytes = bytes + #result + redis.call('HSTRLEN', k.jobs, h.id)
+      bytes = bytes + redis.call('HSTRLEN', k.jobs, h.id)
+      large = large + #result
       if result ~= '' then
         results[#results + 1] = h.id
         results[#results + 1] = result
@@ -47,13 +62,17 @@ local function ack_apply(k, argv, first, held, notes, gone, now)
     end
   end
 
+  local dropped = large > SMALL_RESULTS and memory_is_full()
   redis.call('ZREM', k.processing, unpack(ids))
   remove_jobs(k, gone)
   if #kept > 0 then
     redis.call('ZADD', k.kept, unpack(kept))
     redis.call('HSET', k.state, unpack(states))
-    if #results > 0 then
+    if dropped then
+      ack_drop(k, results, now)
+    elseif #results > 0 then
       redis.call('HSET', k.results, unpack(results))
+      bytes = bytes + large
     end
     redis.call('HINCRBY', k.stats, 'kept_bytes', bytes)
     ledger_add(k.stats, 'kept_in', #kept / 2)
@@ -61,6 +80,6 @@ local function ack_apply(k, argv, first, held, notes, gone, now)
   ledger_add(k.stats, 'done', #ids)
   answer_count(k, notes)
   if k.waited then
-    ack_tell(k, argv, first, ids, kept)
+    ack_tell(k, argv, first, ids, kept, dropped)
   end
 end

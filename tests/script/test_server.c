@@ -415,6 +415,37 @@ a_full_server_refuses_new_jobs_and_can_be_drained_F17(void **state)
     rig_assert_sums();
 }
 
+static void
+a_full_server_drops_a_result_and_says_so_A25(void **state)
+{
+    char big[2000];
+
+    (void)state;
+    memset(big, 'r', sizeof(big));
+    big[sizeof(big) - 1] = '\0';
+    rig_put_job((struct rig_job){.id = "A", .options = " keep=9000"});
+    rig_put_job((struct rig_job){.id = "B", .options = " keep=9000"});
+    assert_int_equal(rig_take("w", 2)->n, 2);
+    redis_do(rig.redis, "CONFIG SET maxmemory 1");
+    assert_int_equal(rig_ack_result("w", "A", big), WR_ANSWERED_OK);
+    redis_do(rig.redis, "CONFIG SET maxmemory 0");
+    assert_int_equal(rig_ack_result("w", "B", big), WR_ANSWERED_OK);
+    assert_string_equal(
+        redis_do(rig.redis, "HEXISTS %s A", rig_key(WR_QUEUE_KEY_results)), "0");
+    assert_string_equal(
+        redis_do(rig.redis, "HSTRLEN %s B", rig_key(WR_QUEUE_KEY_results)), "1999");
+    assert_string_equal(
+        redis_do(rig.redis, "HGET %s A", rig_key(WR_QUEUE_KEY_errors)),
+        "1796000000000 result_dropped the server was full: 1999 bytes not kept");
+    assert_int_equal(rig_stat("results_dropped"), 1);
+    assert_int_equal(rig_stat("done"), 2);
+    rig_assert_sums();
+    rig_pass(9000);
+    assert_int_equal(rig_forget(9).moved, 2);
+    assert_int_equal(rig_stat("kept_bytes"), 0);
+    rig_assert_sums();
+}
+
 /* ---- forgotten scripts ---- */
 
 static void
@@ -583,6 +614,7 @@ main(void)
         RIG_TEST(nothing_that_is_counted_has_a_time_to_live_T09),
         RIG_TEST(without_a_test_clock_the_servers_counts_in_ms_T16),
         RIG_TEST(a_full_server_refuses_new_jobs_and_can_be_drained_F17),
+        RIG_TEST(a_full_server_drops_a_result_and_says_so_A25),
         RIG_TEST(a_forgotten_script_is_loaded_again_N05),
         RIG_TEST(any_payload_and_result_goes_through_unchanged_D03),
         RIG_TEST(odd_ids_work_everywhere_D01),
