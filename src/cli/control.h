@@ -13,11 +13,11 @@
 
 #define CLI_CONTROL_LINE_MAX 4096 /* with its newline */
 
-/* Sends `line` (no newline at its end) in one piece: newlines in it become blanks, and
+/* Sends `text` (no newline at its end) in one piece: newlines in it become blanks, and
  * it is cut, never within a character. E_ARG: not inside a job. E_IO: the worker is gone.
  */
 enum weir_err
-cli_control_send(const struct wr_buf *line, struct weir_error *err) WEIR_MUST_CHECK;
+cli_control_send(const struct wr_buf *text, struct weir_error *err) WEIR_MUST_CHECK;
 /* E_ARG, as above, without sending anything. */
 enum weir_err cli_control_check(struct weir_error *err) WEIR_MUST_CHECK;
 

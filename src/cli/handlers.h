@@ -77,20 +77,19 @@ struct cli_handlers {
 
 /* A section begins: "handler.TYPE". E_CONFIG: the name is no good, or is there twice. */
 enum weir_err
-cli_handlers_section(struct cli_handlers *handlers, const struct cli_conf_place *at,
+cli_handlers_section(struct cli_handlers *all, const struct cli_conf_place *at,
                      const char *name, struct weir_error *err) WEIR_MUST_CHECK;
 /* A line of the section that began last. E_CONFIG. */
-enum weir_err
-cli_handlers_pair(struct cli_handlers *handlers, const struct cli_conf_place *at,
-                  const char *key, const char *value,
-                  struct weir_error *err) WEIR_MUST_CHECK;
+enum weir_err cli_handlers_pair(struct cli_handlers *all, const struct cli_conf_place *at,
+                                const char *name, const char *value,
+                                struct weir_error *err) WEIR_MUST_CHECK;
 /* The file is at its end. E_CONFIG: a handler without a command, and the like. */
 enum weir_err
-cli_handlers_end(struct cli_handlers *handlers, struct weir_error *err) WEIR_MUST_CHECK;
-void cli_handlers_fini(struct cli_handlers *handlers);
+cli_handlers_end(struct cli_handlers *all, struct weir_error *err) WEIR_MUST_CHECK;
+void cli_handlers_fini(struct cli_handlers *all);
 
 const struct cli_handler *
-cli_handlers_find(const struct cli_handlers *handlers, const char *type);
+cli_handlers_find(const struct cli_handlers *all, const char *type);
 /* As it may be shown: the values of variables as ***. */
 void cli_handler_show(const struct cli_handler_value *value, char *out, size_t cap);
 

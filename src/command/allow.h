@@ -54,7 +54,7 @@ void wr_allow_free(struct wr_allow *allow); /* NULL is allowed */
 /* Looks at the file system each time. Any thread. */
 enum wr_allow_verdict
 wr_allow_check(const struct wr_allow *allow, const struct wr_command *command,
-               struct wr_allow_answer *answer);
+               struct wr_allow_answer *out);
 
 /* The path of a program as the given PATH finds it; false: there is none. Empty entries
  * and relative ones are left out. */

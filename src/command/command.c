@@ -202,7 +202,8 @@ take_header(struct reader *r)
     struct wr_span line;
 
     if (!take_line(r, "argv", &line) ||
-        !take_words(r, line, false, &out->argv, &out->argc) || out->argv[0][0] == '\0')
+        !take_words(r, line, false, &out->argv, &out->argc) || !out->argv ||
+        !out->argv[0] || out->argv[0][0] == '\0')
         return "no line argv that names a command";
     if (take_line(r, "env", &line) && !take_words(r, line, true, &out->env, &out->envc))
         return "a line env that cannot be read";

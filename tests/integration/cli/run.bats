@@ -255,7 +255,7 @@ os.execv(sys.argv[1], sys.argv[1:])' "$WEIR" run --id left -- ls 2>err 3>&- &
     "$WEIR" job cancel off
     wait "$waiting" || status=$?
     [ "$status" = 125 ]
-    grep -q 'cancelled or removed' err
+    grep -q 'was cancelled' err
 }
 
 @test "with require_signature a job must be signed by a key of the file, and unchanged" {
