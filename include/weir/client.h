@@ -215,8 +215,30 @@ WEIR_API const char *weir_job_view_queue(const struct weir_job_view *v);
 WEIR_API const char *weir_job_view_type(const struct weir_job_view *v);
 WEIR_API const char *weir_job_view_state(const struct weir_job_view *v);  /* "ready"... */
 WEIR_API const char *weir_job_view_worker(const struct weir_job_view *v); /* "" if none */
-WEIR_API const char *
-weir_job_view_errors(const struct weir_job_view *v); /* "ms outcome text\n..." */
+WEIR_API const char *weir_job_view_errors(
+    const struct weir_job_view *v); /* of runs that did not succeed and
+                                       the like: "ms outcome text\n..." */
+/* The last runs, the oldest first: ten at most. What it was before its first run is told
+ * too, with number 0: lost_body, no_handler. */
+struct weir_attempt {
+    int64_t at;          /* when it was over, ms since 1970 */
+    int64_t number;      /* of the delivery, 1 for the first */
+    const char *outcome; /* done, failed, snoozed, attempts (used up), permanent,
+                            released, lost, lost_worker, lost_body, no_handler */
+    const char *worker;  /* HOST.PID.RANDOM; "" if not known */
+    const char *text;    /* why, one line, escaped; may be empty */
+    int64_t wall_ms;     /* -1: not known */
+    bool is_command;     /* the rest is valid */
+    int exit_code;       /* -1: it was killed, or never started */
+    int signal;          /* 0: none */
+    int start_errno;     /* 0: it started */
+    int64_t pid, user_us, sys_us, max_rss_kib, bytes_in, bytes_out, bytes_err;
+    bool out_cut, err_cut; /* not all of it was kept */
+    bool core;
+    bool out_of_memory; /* the kernel ended something for memory just then */
+};
+WEIR_API const struct weir_attempt *
+weir_job_view_attempts(const struct weir_job_view *v, size_t *n);
 WEIR_API const char *weir_job_view_progress(const struct weir_job_view *v);
 WEIR_API const char *
 weir_job_view_meta(const struct weir_job_view *v, const char *name); /* NULL */

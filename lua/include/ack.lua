@@ -1,5 +1,5 @@
 --- ack_apply(k, argv, first, held, notes, gone, now): ends the deliveries as done.
--- Items are id, token, result; held, notes and gone (its `plain`) come from
+-- Items are id, token, result, facts; held, notes and gone (its `plain`) come from
 -- answer_check(). Used by ack and by exchange.
 --- @include answer
 --- @include errors
@@ -10,7 +10,7 @@ local SMALL_RESULTS = 256 -- bytes in a call: not worth asking whether the serve
 -- Those who wait get the result also when the job keeps none.
 local function ack_tell(k, argv, first, ids, kept, dropped)
   local results, is_kept = {}, {}
-  for i = #argv - 2, first, -3 do -- of an id given twice the first one counts
+  for i = #argv - 3, first, -4 do -- of an id given twice the first one counts
     results[argv[i]] = argv[i + 2]
   end
   for i = 2, #kept, 2 do
@@ -58,6 +58,9 @@ local function ack_apply(k, argv, first, held, notes, gone, now)
       if result ~= '' then
         results[#results + 1] = h.id
         results[#results + 1] = result
+      end
+      if argv[h.at + 3] ~= '' then
+        errors_add(k.errors, h.id, now, 'done', '', s, s.worker, argv[h.at + 3])
       end
     end
   end

@@ -55,18 +55,18 @@ local function reclaim_jobs(k, lost, now, later, death)
           errors_add(k.errors, l.id, now, 'lost_body', 'the stored job was gone')
         else
           errors_add(k.errors, l.id, now, 'lost_worker',
-                     'worker ' .. worker .. ' died with it, loss ' .. s.lost .. ' of ' .. max .. how)
+                     'worker ' .. worker .. ' died with it, loss ' .. s.lost .. ' of ' .. max .. how, s, worker)
         end
       elseif l.charged and before >= 1 then
         unique_move(k.unique, s.unique, l.id, '')
         wait[#wait + 1] = later + math.min(1000 * 2 ^ math.min(before - 1, 30), LOSS_DELAY_MAX)
         wait[#wait + 1] = l.id
-        errors_add(k.errors, l.id, now, 'lost', 'worker ' .. worker .. ' was lost' .. how)
+        errors_add(k.errors, l.id, now, 'lost', 'worker ' .. worker .. ' was lost' .. how, s, worker)
       else
         front[#front + 1] = l.id
         unique_move(k.unique, s.unique, l.id, '')
         if l.charged then
-          errors_add(k.errors, l.id, now, 'lost', 'worker ' .. worker .. ' was lost' .. how)
+          errors_add(k.errors, l.id, now, 'lost', 'worker ' .. worker .. ' was lost' .. how, s, worker)
         end
       end
       states[#states + 1] = l.id

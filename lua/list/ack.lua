@@ -22,6 +22,7 @@
 -- @item id the job's id
 -- @item token of the delivery
 -- @item result bytes; kept only if the job keeps results
+-- @item facts of the run, one word, see docs/keys.md; may be empty
 -- @returns OK done, but for the items in the notes
 -- @returns ENGINE the queue is stored by another engine
 -- @returns NOQUEUE nobody made this queue
@@ -48,6 +49,6 @@ ended_touch(k)
 touch('HLEN', jobs, results, errors, log, stats, unique)
 touch('ZCARD', kept)
 local plain = {}
-local held, notes = answer_check(k, ARGV, ITEM_FIRST, 3, worker, plain)
+local held, notes = answer_check(k, ARGV, ITEM_FIRST, ITEM_WORDS, worker, plain)
 ack_apply(k, ARGV, ITEM_FIRST, held, notes, plain, now)
 return {'OK', unpack(notes)}

@@ -24,6 +24,7 @@
 -- @item token of the delivery
 -- @item reason 'attempts' (used up) or 'permanent'
 -- @item text one line that says why
+-- @item facts of the run, one word, see docs/keys.md; may be empty
 -- @returns OK moved, but for the items in the notes
 -- @returns ENGINE the queue is stored by another engine
 -- @returns NOQUEUE nobody made this queue
@@ -69,7 +70,7 @@ for i, h in ipairs(held) do
   states[#states + 1] = state_text(s)
   unique_move(unique, s.unique, h.id, 'x')
   unique_next(k, s.unique, h.id)
-  errors_add(errors, h.id, now, ARGV[h.at + 2], ARGV[h.at + 3])
+  errors_add(errors, h.id, now, ARGV[h.at + 2], ARGV[h.at + 3], s, worker, ARGV[h.at + 4])
 end
 if #ids > 0 then
   redis.call('ZREM', processing, unpack(ids))

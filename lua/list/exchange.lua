@@ -30,6 +30,7 @@
 -- @item id the job's id
 -- @item token of the delivery
 -- @item result bytes; kept only if the job keeps results
+-- @item facts of the run, one word, see docs/keys.md; may be empty
 -- @returns OK jobs, or none were wanted
 -- @returns EMPTY nothing is ready
 -- @returns SHELVED nothing was ready but jobs that the worker does not run: put off
@@ -60,7 +61,7 @@ if word then
 end
 -- Both decide before either writes.
 local plain = {}
-local held, notes = answer_check(k, ARGV, ITEM_FIRST, 3, worker, plain)
+local held, notes = answer_check(k, ARGV, ITEM_FIRST, ITEM_WORDS, worker, plain)
 local r = {worker = worker, call = call, free = tonumber(free), ahead = tonumber(ahead),
   lease = tonumber(lease), bytes = tonumber(bytes), paused = q[2], long = q[3],
   types = types, knows = {}}

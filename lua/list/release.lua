@@ -17,9 +17,11 @@
 -- @key waiters HASH id -> who waits for its end
 -- @key wake LIST the marker that wakes one worker
 -- @key config HASH engine, limits, paused
+-- @arg now the test clock, ms; empty: the server's
 -- @arg worker the worker's id
 -- @item id the job's id
 -- @item token of the delivery
+-- @item facts of the run, one word, see docs/keys.md; empty: it had not begun
 -- @returns OK moved, but for the items in the notes
 -- @returns ENGINE the queue is stored by another engine
 -- @returns NOQUEUE nobody made this queue
@@ -32,6 +34,7 @@
 --
 -- Reply: word, then position, word of each item that did not move so.
 --- @include answer
+--- @include errors
 --- @include ready
 --- @include wake
 --- @include engine
@@ -39,6 +42,7 @@
 
 local k = {delayed = delayed, ready = ready, tombs = tombs, processing = processing, jobs = jobs, state = state, results = results, errors = errors, log = log, stats = stats, unique = unique, wake = wake, waiters = waiters, }
 -- Decide.
+local now = clock(now_arg)
 local q = redis.call('HMGET', config, 'engine', 'paused')
 k.paused = q[2]
 local word = engine_word(q[1], stats, jobs, processing)
@@ -58,6 +62,9 @@ local ids, states = {}, {}
 for i, h in ipairs(held) do
   local s = state_read(h.text)
   s.interrupted = s.interrupted + 1
+  if ARGV[h.at + 2] ~= '' then
+    errors_add(errors, h.id, now, 'released', '', s, worker, ARGV[h.at + 2])
+  end
   ids[i] = h.id
   unique_move(unique, s.unique, h.id, '')
   states[#states + 1] = h.id

@@ -25,6 +25,7 @@
 -- @item delay ms from now
 -- @item outcome 'failed' uses up an attempt; 'snoozed' does not
 -- @item text one line that says why
+-- @item facts of the run, one word, see docs/keys.md; may be empty
 -- @returns OK moved, but for the items in the notes
 -- @returns ENGINE the queue is stored by another engine
 -- @returns NOQUEUE nobody made this queue
@@ -75,7 +76,7 @@ for i, h in ipairs(held) do
   wait[#wait + 1] = h.id
   states[#states + 1] = h.id
   states[#states + 1] = state_text(s)
-  errors_add(errors, h.id, now, outcome, ARGV[h.at + 4])
+  errors_add(errors, h.id, now, outcome, ARGV[h.at + 4], s, worker, ARGV[h.at + 5])
 end
 if #ids > 0 then
   redis.call('ZREM', processing, unpack(ids))

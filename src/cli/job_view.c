@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "cli/attempt_view.h"
 #include "cli/json.h"
 
 #define PREVIEW_BYTES 100
@@ -75,6 +76,8 @@ print_json(struct cli *cli, const struct weir_job_view *v, bool whole)
     if (whole && strcmp(weir_job_view_state(v), "done") == 0)
         cli_json_bytes(json, "result", result, result_len);
     cli_json_int(json, "payload_bytes", (int64_t)payload_len);
+    if (whole)
+        cli_json_adopt(json, "runs", cli_attempts_json(v));
     cli_json_print(json, cli->out);
     cli_json_free(json);
 }
@@ -187,24 +190,17 @@ field_bytes(struct cli *cli, const char *name, const void *ptr, size_t len)
 }
 
 static void
-show_errors(struct cli *cli, const char *errors, int64_t now)
+show_attempts(struct cli *cli, const struct weir_job_view *v, int64_t now)
 {
-    while (*errors) {
-        size_t len = strcspn(errors, "\n");
-        char line[1300], when[64], *rest;
-        long long ms;
+    size_t n;
+    const struct weir_attempt *attempts = weir_job_view_attempts(v, &n);
 
-        snprintf(line, sizeof(line), "%.*s", (int)len, errors);
-        rest = strchr(line, ' ');
-        if (rest && sscanf(line, "%lld", &ms) == 1) {
-            struct wr_buf shown = {0};
+    for (size_t i = 0; i < n; i++) {
+        struct wr_buf line = {0};
 
-            cli_when(cli, ms, now, when, sizeof(when));
-            wr_buf_addf(&shown, "%s %s", when, rest + 1);
-            field(cli, "error", wr_buf_span(&shown).ptr);
-            wr_buf_fini(&shown);
-        }
-        errors += len + (errors[len] == '\n');
+        cli_attempt_text(cli, &attempts[i], now, &line);
+        field(cli, attempts[i].number > 0 ? "run" : "error", wr_buf_span(&line).ptr);
+        wr_buf_fini(&line);
     }
 }
 
@@ -261,7 +257,7 @@ cli_job_show(struct cli *cli, const struct weir_job_view *v)
     show_numbers(cli, &n);
     field(cli, "worker", weir_job_view_worker(v));
     field(cli, "progress", weir_job_view_progress(v));
-    show_errors(cli, weir_job_view_errors(v), n.now);
+    show_attempts(cli, v, n.now);
     bytes = weir_job_view_payload(v, &len);
     field_bytes(cli, "payload", bytes, len);
     if (strcmp(state, "done") == 0) {

@@ -8,10 +8,12 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "client/client_internal.h"
+#include "model/attempt.h"
 #include "model/codec.h"
 
 #define VIEW_BYTES_MAX (64 * 1024 * 1024)
 #define PAGE 200
+#define ATTEMPTS_MAX 10
 
 struct weir_job_view {
     struct wr_reply *reply; /* NULL in lists: the list owns it */
@@ -19,7 +21,10 @@ struct weir_job_view {
     struct wr_record record;
     struct wr_job_state job_state;
     struct wr_span result;
-    char *errors, *progress;
+    struct wr_buf errors;
+    struct weir_attempt attempts[ATTEMPTS_MAX];
+    size_t attempts_n;
+    char *attempts_text, *progress; /* text: what the attempts point to */
     struct wr_buf meta_value;
     struct weir_job_numbers numbers;
 };
@@ -31,7 +36,8 @@ weir_job_view_free(struct weir_job_view *v)
         return;
     wr_record_fini(&v->record);
     wr_reply_free(v->reply);
-    free(v->errors);
+    wr_buf_fini(&v->errors);
+    free(v->attempts_text);
     free(v->progress);
     wr_buf_fini(&v->meta_value);
     free(v);
@@ -78,6 +84,71 @@ struct raw {
     int64_t now, score;
 };
 
+/* The next text behind *at, ended by a NUL. */
+static const char *
+put_text(char **at, struct wr_span text)
+{
+    char *begin = *at;
+
+    memcpy(begin, text.ptr, text.len);
+    begin[text.len] = '\0';
+    *at += text.len + 1;
+    return begin;
+}
+
+static void
+fill_attempt(struct weir_attempt *out, const struct wr_attempt *a, char **text)
+{
+    *out = (struct weir_attempt){
+        .at = a->at_ms,
+        .number = a->number,
+        .outcome = put_text(text, a->outcome),
+        .worker = put_text(text, a->worker),
+        .text = put_text(text, a->text),
+        .wall_ms = a->wall_ms,
+        .is_command = a->is_command,
+        .exit_code = a->exit_code,
+        .signal = a->signal,
+        .start_errno = a->start_errno,
+        .pid = a->pid,
+        .user_us = a->user_us,
+        .sys_us = a->sys_us,
+        .max_rss_kib = a->max_rss_kib,
+        .bytes_in = a->bytes_in,
+        .bytes_out = a->bytes_out,
+        .bytes_err = a->bytes_err,
+        .out_cut = a->out_cut,
+        .err_cut = a->err_cut,
+        .core = a->core,
+        .out_of_memory = a->out_of_memory,
+    };
+}
+
+/* Runs that succeeded or were handed back are no errors. */
+static bool
+is_error(const char *outcome)
+{
+    return strcmp(outcome, "done") != 0 && strcmp(outcome, "released") != 0;
+}
+
+static void
+read_attempts(struct weir_job_view *v, struct wr_span errors)
+{
+    struct wr_attempt a;
+    /* Three ends a line, where there were two blanks and a newline. */
+    char *text = malloc(errors.len + 3 * ATTEMPTS_MAX + 1);
+
+    v->attempts_text = text;
+    while (text && v->attempts_n < ATTEMPTS_MAX && wr_attempt_read(&errors, &a)) {
+        struct weir_attempt *out = &v->attempts[v->attempts_n++];
+
+        fill_attempt(out, &a, &text);
+        if (is_error(out->outcome))
+            wr_buf_addf(&v->errors, "%s%lld %s %s", v->errors.len > 0 ? "\n" : "",
+                        (long long)out->at, out->outcome, out->text);
+    }
+}
+
 static struct weir_job_view *
 view_new(const char *queue, const struct raw *raw)
 {
@@ -93,10 +164,10 @@ view_new(const char *queue, const struct raw *raw)
         copy_text(v->type, sizeof(v->type), v->record.type);
     if (raw->state.len > 0 && wr_job_state_read(raw->state, &v->job_state))
         v->progress = strndup(v->job_state.progress.ptr, v->job_state.progress.len);
-    v->errors = strndup(raw->errors.ptr ? raw->errors.ptr : "", raw->errors.len);
+    read_attempts(v, raw->errors);
     v->result = raw->result;
     fill_numbers(v, raw->now, raw->score);
-    if (!v->errors) {
+    if (!v->attempts_text || v->errors.failed) {
         weir_job_view_free(v);
         return NULL;
     }
@@ -194,7 +265,14 @@ weir_job_view_worker(const struct weir_job_view *v)
 const char *
 weir_job_view_errors(const struct weir_job_view *v)
 {
-    return v->errors;
+    return wr_buf_span(&v->errors).ptr;
+}
+
+const struct weir_attempt *
+weir_job_view_attempts(const struct weir_job_view *v, size_t *n)
+{
+    *n = v->attempts_n;
+    return v->attempts;
 }
 
 const char *

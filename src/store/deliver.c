@@ -177,6 +177,7 @@ wr_store_exchange(struct wr_store *store, struct wr_queue *queue,
         wr_call_arg(&c, answers[i].id);
         wr_call_arg(&c, answers[i].token);
         wr_call_arg(&c, answers[i].result);
+        wr_call_arg(&c, answers[i].facts);
     }
     rc = wr_call_run(&c, err);
     if (rc == WEIR_E_NO_QUEUE && n == 0)
@@ -201,6 +202,7 @@ ack_item(struct wr_call *c, const struct wr_answer *a, char number[24])
 {
     (void)number;
     wr_call_arg(c, a->result);
+    wr_call_arg(c, a->facts);
 }
 
 static void
@@ -210,6 +212,7 @@ retry_item(struct wr_call *c, const struct wr_answer *a, char number[24])
     wr_call_str(c, number);
     wr_call_str(c, a->snoozed ? "snoozed" : "failed");
     wr_call_arg(c, a->text);
+    wr_call_arg(c, a->facts);
 }
 
 static void
@@ -218,20 +221,20 @@ bury_item(struct wr_call *c, const struct wr_answer *a, char number[24])
     (void)number;
     wr_call_str(c, a->reason);
     wr_call_arg(c, a->text);
+    wr_call_arg(c, a->facts);
 }
 
 static void
 release_item(struct wr_call *c, const struct wr_answer *a, char number[24])
 {
-    (void)c;
-    (void)a;
     (void)number;
+    wr_call_arg(c, a->facts);
 }
 
 static enum weir_err
 answer(struct wr_store *store, struct wr_queue *queue, const struct wr_script *script,
-       bool takes_now, item_fn item, const char *worker, const struct wr_answer *answers,
-       size_t n, enum wr_answered *out, struct weir_error *err)
+       item_fn item, const char *worker, const struct wr_answer *answers, size_t n,
+       enum wr_answered *out, struct weir_error *err)
 {
     char(*numbers)[24] = calloc(n > 0 ? n : 1, sizeof(*numbers));
     struct wr_call c;
@@ -242,8 +245,7 @@ answer(struct wr_store *store, struct wr_queue *queue, const struct wr_script *s
     if (out)
         memset(out, 0, n * sizeof(*out)); /* WR_ANSWERED_OK */
     wr_call_init(&c, store, queue, script);
-    if (takes_now)
-        wr_call_now(&c);
+    wr_call_now(&c);
     wr_call_str(&c, worker);
     for (size_t i = 0; i < n; i++) {
         wr_call_arg(&c, answers[i].id);
@@ -264,8 +266,8 @@ wr_store_ack(struct wr_store *store, struct wr_queue *queue, const char *worker,
              const struct wr_answer *answers, size_t n, enum wr_answered *out,
              struct weir_error *err)
 {
-    return answer(store, queue, &wr_script_list_ack, true, ack_item, worker, answers, n,
-                  out, err);
+    return answer(store, queue, &wr_script_list_ack, ack_item, worker, answers, n, out,
+                  err);
 }
 
 enum weir_err
@@ -273,8 +275,8 @@ wr_store_retry(struct wr_store *store, struct wr_queue *queue, const char *worke
                const struct wr_answer *answers, size_t n, enum wr_answered *out,
                struct weir_error *err)
 {
-    return answer(store, queue, &wr_script_list_retry, true, retry_item, worker, answers,
-                  n, out, err);
+    return answer(store, queue, &wr_script_list_retry, retry_item, worker, answers, n,
+                  out, err);
 }
 
 enum weir_err
@@ -282,8 +284,8 @@ wr_store_bury(struct wr_store *store, struct wr_queue *queue, const char *worker
               const struct wr_answer *answers, size_t n, enum wr_answered *out,
               struct weir_error *err)
 {
-    return answer(store, queue, &wr_script_list_bury, true, bury_item, worker, answers, n,
-                  out, err);
+    return answer(store, queue, &wr_script_list_bury, bury_item, worker, answers, n, out,
+                  err);
 }
 
 enum weir_err
@@ -291,8 +293,8 @@ wr_store_release(struct wr_store *store, struct wr_queue *queue, const char *wor
                  const struct wr_answer *answers, size_t n, enum wr_answered *out,
                  struct weir_error *err)
 {
-    return answer(store, queue, &wr_script_list_release, false, release_item, worker,
-                  answers, n, out, err);
+    return answer(store, queue, &wr_script_list_release, release_item, worker, answers, n,
+                  out, err);
 }
 
 enum weir_err

@@ -164,6 +164,8 @@ struct wr_answer {
     bool snoozed;          /* retry: does not use up an attempt */
     const char *reason;    /* bury: "attempts" or "permanent" */
     struct wr_span text;   /* retry, bury: why, one line, already escaped */
+    struct wr_span facts;  /* of the run (model/attempt.h); empty: it had not begun, or
+                              ack: nothing of it is kept */
 };
 
 enum wr_answered {

@@ -1,5 +1,6 @@
 /* The calls of the I/O thread: answers of what finished, and the claims that go with
  * them. An answer that Redis does not take is kept and given again. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/assert.h"
@@ -13,9 +14,43 @@
 #define LOOK_MS 10
 #define OUTPUT_WAIT_MS 500 /* for the last of what a job printed to be stored */
 
+/* What is known of the run, for its job's history. Nobody reads that of a job that leaves
+ * nothing. */
+static void
+note_facts(struct wr_run *run, enum wr_verdict kind)
+{
+    const struct wr_exec_end *e = &run->d.exec;
+    struct wr_attempt a = {.wall_ms = run->took_ms, .is_command = run->d.has_exec};
+    struct wr_buf text = {0};
+
+    if (run->took_ms < 0 || (kind == WR_VERDICT_ACK && run->d.record.keep_ms == 0))
+        return;
+    if (a.is_command) {
+        a.wall_ms = e->start_errno != 0 ? a.wall_ms : e->wall_ms;
+        a.exit_code = e->start_errno != 0 || e->signal != 0 ? -1 : e->exit_code;
+        a.signal = e->signal;
+        a.start_errno = e->start_errno;
+        a.pid = e->pid;
+        a.user_us = e->user_us;
+        a.sys_us = e->sys_us;
+        a.max_rss_kib = e->max_rss_kib;
+        a.bytes_in = e->bytes_in;
+        a.bytes_out = e->bytes_out;
+        a.bytes_err = e->bytes_err;
+        a.out_cut = e->out_truncated;
+        a.err_cut = e->err_truncated;
+        a.core = e->core;
+        a.out_of_memory = e->out_of_memory;
+    }
+    wr_attempt_write_facts(&text, &a);
+    snprintf(run->facts, sizeof(run->facts), "%s", (const char *)wr_buf_span(&text).ptr);
+    wr_buf_fini(&text);
+}
+
 void
 wr_io_put_answer(struct wr_line *l, enum wr_verdict kind, struct wr_run *run)
 {
+    note_facts(run, kind);
     run->next = NULL;
     *l->answers[kind].last = run;
     l->answers[kind].last = &run->next;
@@ -110,6 +145,7 @@ fill_answer(const struct wr_run *run, struct wr_answer *a)
         .snoozed = strcmp(run->reason, "snoozed") == 0,
         .reason = strcmp(run->reason, "permanent") == 0 ? "permanent" : "attempts",
         .text = wr_span_str(d->error),
+        .facts = wr_span_str(run->facts),
     };
 }
 

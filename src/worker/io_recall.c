@@ -6,17 +6,16 @@
 #include "redis/reply.h"
 #include "worker/io.h"
 
-/* The text of the newest line of "ms outcome text". */
+/* The text of the newest line that tells of a failure. */
 static void
 take_last(struct wr_span errors, char *out, size_t out_len)
 {
-    const char *at = errors.ptr, *end = at + errors.len, *line;
+    struct wr_attempt a;
 
-    line = errors.len > 0 ? memrchr(at, '\n', errors.len) : NULL;
-    at = line ? line + 1 : at;
-    for (int blanks = 0; blanks < 2 && at < end; at++)
-        blanks += *at == ' ';
-    snprintf(out, out_len, "%.*s", (int)(end - at), at);
+    while (wr_attempt_read(&errors, &a)) {
+        if (a.text.len > 0)
+            snprintf(out, out_len, "%.*s", (int)a.text.len, (const char *)a.text.ptr);
+    }
 }
 
 void

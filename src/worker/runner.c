@@ -31,6 +31,7 @@ run_handler(struct wr_runner *r, struct wr_run *run)
     if (!run->handler || atomic_load(&run->d.stop) != WR_STOP_NONE)
         return WEIR_RETRY; /* judge.c knows what that means */
     outcome = run->handler->ops->run(run->handler, &run->d);
+    run->took_ms = (wr_clock_us() - start + 500) / 1000;
     note_time(r, wr_clock_us() - start);
     return outcome;
 }

@@ -16,6 +16,7 @@
 
 #include <weir/worker.h>
 
+#include "model/attempt.h"
 #include "redis/server.h"
 #include "store/store.h"
 #include "worker/handler.h"
@@ -136,8 +137,10 @@ struct wr_run {
     int64_t claimed_ms;        /* monotonic */
     _Atomic int64_t fence_ms;  /* monotonic: renewed since, or stopped before then */
     int64_t stopped_ms;        /* when it was told to stop; 0: not */
-    int verdict;               /* enum wr_verdict: of one whose output is being stored */
-    int64_t wait_until_ms;     /* how long its answer waits for that */
+    int64_t took_ms;           /* its handler; -1: it was not called */
+    char facts[WR_FACTS_MAX + 1]; /* of its answer */
+    int verdict;           /* enum wr_verdict: of one whose output is being stored */
+    int64_t wait_until_ms; /* how long its answer waits for that */
     bool alone;    /* runs when nothing else does, however long that takes to come */
     bool answered; /* abandoned, and its answer is given */
     bool in_use;   /* held: renewed, fenced; with answered guarded by mu */

@@ -90,7 +90,7 @@ struct model_job {
     int64_t score;
     struct model_state state;
     char result[32];
-    char errors[10][96];
+    char errors[10][160];
     size_t errors_n;
     struct model_run runs[MODEL_RUNS]; /* oldest first */
     size_t runs_n;
@@ -149,9 +149,10 @@ struct model_answer {
     struct model_job *job;
     int64_t token, delay, limit;
     bool snoozed, started;
-    char text[32]; /* result, error, reason's text; what was printed */
-    int64_t at;    /* log */
-    bool last;     /* log */
+    char text[32];  /* result, error, reason's text; what was printed */
+    char facts[16]; /* of the run */
+    int64_t at;     /* log */
+    bool last;      /* log */
 };
 
 struct model_reserve {

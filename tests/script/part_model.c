@@ -97,15 +97,28 @@ model_job(struct model *m, const char *id)
 
 /* ---- small parts ---- */
 
+/* Of a run of that worker, who told facts; NULL: of no run. */
 static void
-add_error(struct model *m, struct model_job *j, const char *outcome, const char *text)
+add_run(struct model *m, struct model_job *j, const char *outcome, const char *text,
+        const char *worker, const char *facts)
 {
+    char run[96] = "";
+
+    if (worker)
+        snprintf(run, sizeof(run), "=n:%" PRId64 ";worker:%s%s%s ", j->state.deliveries,
+                 worker, facts[0] ? ";" : "", facts);
     if (j->errors_n == 10) {
         memmove(j->errors[0], j->errors[1], sizeof(j->errors[0]) * 9);
         j->errors_n = 9;
     }
-    snprintf(j->errors[j->errors_n++], sizeof(j->errors[0]), "%" PRId64 " %s %s", m->now,
-             outcome, text);
+    snprintf(j->errors[j->errors_n++], sizeof(j->errors[0]), "%" PRId64 " %s %s%s",
+             m->now, outcome, run, text);
+}
+
+static void
+add_error(struct model *m, struct model_job *j, const char *outcome, const char *text)
+{
+    add_run(m, j, outcome, text, NULL, "");
 }
 
 static void
@@ -1098,6 +1111,8 @@ ack_items(struct model *m, int worker, const struct model_answer *a, size_t n,
         j->score = m->now + j->state.keep;
         if (held[i]->text[0])
             snprintf(j->result, sizeof(j->result), "%s", held[i]->text);
+        if (held[i]->facts[0])
+            add_run(m, j, "done", "", model_worker(worker), held[i]->facts);
         m->n.kept_in++;
         m->n.kept_bytes += (int64_t)strlen(held[i]->text) + record_bytes(j);
     }
@@ -1145,7 +1160,8 @@ model_retry(struct model *m, int worker, const struct model_answer *a, size_t n,
             j->state.attempts++;
         j->state.lost = 0;
         move_key(m, j, ' ');
-        add_error(m, j, held[i]->snoozed ? "snoozed" : "failed", held[i]->text);
+        add_run(m, j, held[i]->snoozed ? "snoozed" : "failed", held[i]->text,
+                model_worker(worker), held[i]->facts);
         delay(m, j, m->now + held[i]->delay);
         m->n.retried++;
     }
@@ -1167,7 +1183,7 @@ model_bury(struct model *m, int worker, const struct model_answer *a, size_t n,
         j->state.lost = 0;
         move_key(m, j, 'x');
         next_key(m, j->state.key, j);
-        add_error(m, j, "permanent", held[i]->text);
+        add_run(m, j, "permanent", held[i]->text, model_worker(worker), held[i]->facts);
         die(m, j);
         dead_in(m, j);
         m->n.buried++;
@@ -1204,6 +1220,8 @@ model_release(struct model *m, int worker, const struct model_answer *a, size_t 
     for (size_t i = 0; i < held_n; i++) {
         jobs[i] = held[i]->job;
         jobs[i]->state.interrupted++;
+        if (held[i]->facts[0])
+            add_run(m, jobs[i], "released", "", model_worker(worker), held[i]->facts);
         move_key(m, jobs[i], ' ');
         m->n.released++;
     }
@@ -1466,7 +1484,7 @@ lose(struct model *m, const struct loss *l)
                  "worker %s died with it, loss %" PRId64 " of %" PRId64, worker, s->lost,
                  s->max_deliveries);
         if (j->record)
-            add_error(m, j, "lost_worker", text);
+            add_run(m, j, "lost_worker", text, worker, "");
         else
             become_stub(m, j);
         dead_in(m, j);
@@ -1475,7 +1493,7 @@ lose(struct model *m, const struct loss *l)
     move_key(m, j, ' ');
     snprintf(text, sizeof(text), "worker %s was lost", worker);
     if (l->charged)
-        add_error(m, j, "lost", text);
+        add_run(m, j, "lost", text, worker, "");
     return l->charged && before >= 1 ? 'w' : 'f';
 }
 
@@ -2031,7 +2049,7 @@ const char model_dump_script[] =
     "return table.concat(out, '\\n')\n";
 
 struct lines {
-    char text[MODEL_JOBS][1100];
+    char text[MODEL_JOBS][2000];
     size_t n;
 };
 

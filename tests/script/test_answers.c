@@ -1,5 +1,6 @@
 /* What a worker says about its deliveries: ack, retry, bury, release, extend, progress.
  */
+#include "model/attempt.h"
 #include "script/rig.h"
 
 #include <stdio.h>
@@ -223,7 +224,7 @@ a_retry_waits_and_uses_up_an_attempt_T4(void **state)
                         "1796000002000");
     assert_string_equal(redis_do(rig.redis, "LLEN %s", rig_key(WR_QUEUE_KEY_due)), "1");
     assert_string_equal(redis_do(rig.redis, "HGET %s A", rig_key(WR_QUEUE_KEY_errors)),
-                        "1796000000000 failed why");
+                        "1796000000000 failed =n:1;worker:w why");
     rig_assert_sums();
 }
 
@@ -326,6 +327,53 @@ a_flagged_job_ends_as_cancelled_whatever_its_handler_says_A19(void **state)
 
 /* ---- bury ---- */
 
+/* What a worker knows of a run stands in its line; of one that succeeded if it is kept.
+ */
+static void
+the_history_of_a_job_says_what_became_of_each_run(void **state)
+{
+    struct wr_answer a = {.id = wr_span_str("A"), .facts = wr_span_str("wall:5;exit:3")};
+    struct wr_attempt run;
+    struct wr_span lines;
+    enum wr_answered out;
+
+    (void)state;
+    rig_put_job((struct rig_job){.id = "A", .options = " keep=1000"});
+    rig_take("w", 1);
+    a.token = wr_span_str(rig_token("w", "A"));
+    a.text = wr_span_str("exit 3: \x1b\n no");
+    assert_int_equal(wr_store_retry(rig.store, rig.queue, "w", &a, 1, &out, &rig.err),
+                     WEIR_OK);
+    rig_promote(1);
+    rig_take("v", 1);
+    a.token = wr_span_str(rig_token("v", "A"));
+    a.facts = wr_span_str("wall:7\n odd");
+    assert_int_equal(wr_store_release(rig.store, rig.queue, "v", &a, 1, &out, &rig.err),
+                     WEIR_OK);
+    rig_take("w", 1);
+    rig_release("w", "A"); /* it had not begun: no line */
+    rig_take("w", 1);
+    a.token = wr_span_str(rig_token("w", "A"));
+    a.facts = wr_span_str("wall:9");
+    assert_int_equal(wr_store_ack(rig.store, rig.queue, "w", &a, 1, &out, &rig.err),
+                     WEIR_OK);
+    lines = wr_span_str(redis_do(rig.redis, "HGET %s A", rig_key(WR_QUEUE_KEY_errors)));
+    assert_true(wr_attempt_read(&lines, &run));
+    assert_int_equal(run.number, 1);
+    assert_int_equal(run.wall_ms, 5);
+    assert_int_equal(run.exit_code, 3);
+    assert_memory_equal(run.text.ptr, "exit 3:    no", run.text.len);
+    assert_true(wr_attempt_read(&lines, &run));
+    assert_memory_equal(run.outcome.ptr, "released", 8);
+    assert_memory_equal(run.worker.ptr, "v", run.worker.len);
+    assert_int_equal(run.number, 2);
+    assert_true(wr_attempt_read(&lines, &run));
+    assert_memory_equal(run.outcome.ptr, "done", 4);
+    assert_int_equal(run.number, 4);
+    assert_int_equal(run.wall_ms, 9);
+    assert_false(wr_attempt_read(&lines, &run));
+}
+
 static void
 a_buried_job_is_dead_with_its_reason_T5(void **state)
 {
@@ -335,7 +383,7 @@ a_buried_job_is_dead_with_its_reason_T5(void **state)
     assert_string_equal(rig_where("A"), "JSX");
     assert_int_equal(rig_stat("buried"), 1);
     assert_string_equal(redis_do(rig.redis, "HGET %s A", rig_key(WR_QUEUE_KEY_errors)),
-                        "1796000000000 permanent why");
+                        "1796000000000 permanent =n:1;worker:w why");
     rig_pass(RIG_LEASE * 2);
     assert_int_equal(rig_reclaim().moved, 0); /* the dead stay dead */
     assert_string_equal(rig_where("A"), "JSX");
@@ -532,6 +580,7 @@ main(void)
         RIG_TEST(attempts_count_runs_that_failed_R01),
         RIG_TEST(the_last_ten_errors_are_kept),
         RIG_TEST(a_flagged_job_ends_as_cancelled_whatever_its_handler_says_A19),
+        RIG_TEST(the_history_of_a_job_says_what_became_of_each_run),
         RIG_TEST(a_buried_job_is_dead_with_its_reason_T5),
         RIG_TEST(released_jobs_go_to_the_front_in_their_old_order_A25),
         RIG_TEST(ten_tokens_sort_as_numbers_A25),

@@ -278,6 +278,8 @@ make_answers(struct model_answer *a, size_t n)
         a[i].snoozed = one_in(3);
         a[i].started = !one_in(3);
         if (one_in(2))
+            snprintf(a[i].facts, sizeof(a[i].facts), "wall:%d", below(9));
+        if (one_in(2))
             snprintf(a[i].text, sizeof(a[i].text), "text%d", below(3));
         /* the same one twice in a call */
         if (i > 0 && one_in(8))
@@ -472,6 +474,8 @@ answer_words(const struct model_answer *a, size_t n, const char *kind)
             word(a[i].started ? "1" : "0");
         if (strchr("arb", kind[0]))
             word("%s", a[i].text);
+        if (strchr("arb-", kind[0]))
+            word("%s", a[i].facts);
     }
 }
 
@@ -500,18 +504,16 @@ op_answer(void)
         void (*change)(struct model *m, int worker, const struct model_answer *a,
                        size_t n, struct wr_buf *out);
         const char *kind;
-        bool takes_now;
-    } rows[] = {{&wr_script_list_ack, model_ack, "ack", true},
-                {&wr_script_list_retry, model_retry, "retry", true},
-                {&wr_script_list_bury, model_bury, "bury", true},
-                {&wr_script_list_release, model_release, "-", false}};
+    } rows[] = {{&wr_script_list_ack, model_ack, "ack"},
+                {&wr_script_list_retry, model_retry, "retry"},
+                {&wr_script_list_bury, model_bury, "bury"},
+                {&wr_script_list_release, model_release, "-"}};
     size_t which = (size_t)below(4), n = 1 + (size_t)below(3);
     struct model_answer a[3];
     int worker = make_answers(a, n);
 
     begin(rows[which].script);
-    if (rows[which].takes_now)
-        now_word();
+    now_word();
     word("%s", model_worker(worker));
     answer_words(a, n, rows[which].kind);
     remember_call();

@@ -169,8 +169,9 @@ a_job_that_takes_three_workers_along_is_dead_T6(void **state)
     assert_string_equal(rig_where("A"), "JSX");
     assert_int_equal(state_of("A").attempts, 0);
     assert_int_equal(state_of("A").deliveries, 3);
-    assert_non_null(strstr(redis_do(rig.redis, "HGET %s A", rig_key(WR_QUEUE_KEY_errors)),
-                           "lost_worker worker w died with it, loss 3 of 3"));
+    assert_non_null(
+        strstr(redis_do(rig.redis, "HGET %s A", rig_key(WR_QUEUE_KEY_errors)),
+               "lost_worker =n:3;worker:w worker w died with it, loss 3 of 3"));
     rig_assert_sums();
 }
 

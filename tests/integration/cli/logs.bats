@@ -22,6 +22,10 @@ has_printed() {
     [[ $("$WEIR" job logs "$1") == *$2* ]]
 }
 
+not_there() {
+    ! "$WEIR" job show "$1" >/dev/null 2>&1
+}
+
 # what_runs ID SCRIPT: enqueues a job and runs it to its end.
 what_runs() {
     "$WEIR" enqueue t --id "$1" --retry 0 >"$BATS_TEST_TMPDIR/id"
@@ -114,4 +118,24 @@ what_runs() {
     [ $(($(cat "$BATS_TEST_TMPDIR/end") - began)) -lt 4000000000 ]
     exits 0 "$WEIR" job wait a
     [[ $("$WEIR" job logs a) == *300000 ]]
+}
+
+@test "job show has the last runs: how each ended, how long it took, what it used" {
+    "$WEIR" enqueue t some --id a --retry 2 --backoff fixed:1s
+    work -- sh -c 'case $WEIR_DELIVERY in
+        1) echo "no space" >&2; exit 3 ;; 2) kill -9 $$ ;; *) cat ;; esac'
+    exits 0 "$WEIR" job wait a
+    "$WEIR" job show --json a | jq -e '
+        (.runs | map([.run, .outcome, .exit_code, .signal])) ==
+            [[1, "failed", 3, null], [2, "failed", null, 9], [3, "done", 0, null]] and
+        (.runs | map(.wall_ms >= 0 and .max_rss_kib > 0 and (.worker | length) > 10) | all) and
+        .runs[0].error == "exit 3: no space" and .runs[0].bytes_err == 9 and
+        .runs[2].bytes_in == 4 and .runs[2].bytes_out == 4 and .error != null'
+    exits 0 "$WEIR" job show a
+    [ "$(grep -c '^run' <<<"$output")" -eq 3 ]
+    [[ $output == *"failed"*"exit 3: no space"*"SIGKILL"*"done  exit 0"* ]]
+    [ "$(redis hlen "$WEIR_NAMESPACE:{default}:errors")" -eq 1 ]
+    "$WEIR" enqueue t some --id b --keep-result 0
+    until_true not_there b
+    [ "$(redis hlen "$WEIR_NAMESPACE:{default}:errors")" -eq 1 ]
 }
