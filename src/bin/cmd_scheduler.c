@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "bin/commands.h"
 #include "cli/config.h"
 #include "redis/server.h"
@@ -46,6 +47,16 @@ connect_store(struct cli *cli, const char *url, struct wr_server **server,
     return rc == WEIR_OK ? wr_store_new(&to, store, err) : rc;
 }
 
+/* If the server answers now; the worker says the same each time that Redis comes. */
+static void
+check_server(struct wr_store *store)
+{
+    char policy[64];
+
+    if (wr_store_eviction(store, policy, sizeof(policy), NULL) == WEIR_OK && policy[0])
+        wr_log_error(WR_EVICTION_TEXT, policy);
+}
+
 static int
 stop_signals(void)
 {
@@ -71,8 +82,12 @@ bin_scheduler_run(struct cli *cli, const char *url, const char *const *queues,
         rc = cli_setting_number(cli->settings, CLI_SET_LEASE, &so.lease_ms, err);
     if (rc == WEIR_OK)
         rc = wr_sched_new(&so, &sched, err);
-    if (rc == WEIR_OK)
-        wr_sched_run(sched, stop_signals());
+    if (rc == WEIR_OK) {
+        int signals = stop_signals();
+
+        check_server(so.store);
+        wr_sched_run(sched, signals);
+    }
     wr_sched_free(sched);
     wr_store_free(so.store);
     wr_server_free(server);

@@ -157,6 +157,7 @@ cli_option_store(const struct cli_opt *o, const char *name, const char *value, v
         memcpy(field, &yes, sizeof(yes));
         return WEIR_OK;
     case CLI_MAYBE:
+    case CLI_OPTIONAL:
     case CLI_TEXT:
         memcpy(field, &value, sizeof(value));
         return WEIR_OK;
@@ -188,6 +189,14 @@ cli_option_store(const struct cli_opt *o, const char *name, const char *value, v
     return WEIR_OK;
 }
 
+const char cli_no_value[] = "";
+
+static bool
+is_flag(const char *word)
+{
+    return word[0] == '-' && word[1] != '\0';
+}
+
 /* The value of a flag: attached, or the next word. Moves over the next word. */
 static enum weir_err
 take_value(struct walk *w, const struct cli_opt *o, const struct flag *f,
@@ -199,6 +208,8 @@ take_value(struct walk *w, const struct cli_opt *o, const struct flag *f,
             return wr_fail(err, WEIR_E_ARG, 0, "--%s takes no value", o->name);
         return WEIR_OK;
     }
+    if (!*value && o->type == CLI_OPTIONAL && (!*w->argv || is_flag(*w->argv)))
+        *value = cli_no_value;
     if (!*value && *w->argv)
         *value = *w->argv++;
     if (!*value)
@@ -245,12 +256,6 @@ apply_letters(struct walk *w, const char *word, struct weir_error *err)
             break;
     }
     return rc;
-}
-
-static bool
-is_flag(const char *word)
-{
-    return word[0] == '-' && word[1] != '\0';
 }
 
 /* Skips a flag and its value, while the command is not known. */

@@ -31,7 +31,9 @@ enum cli_opt_type {
     CLI_TIME,     /* int64_t ms since 1970: RFC 3339, "now+5m", "tomorrow 09:00" */
     CLI_EVERY,    /* int64_t ms; the value is optional and only taken after a `=` */
     CLI_MAYBE,    /* const char *; the same: "" when given without one */
+    CLI_OPTIONAL, /* const char *; the next word too, if it is no flag; cli_no_value */
 };
+extern const char cli_no_value[]; /* its address: the flag came alone */
 
 struct cli_list {
     const char **items; /* borrowed texts; the array is the parser's */

@@ -11,6 +11,7 @@
 #include "cli/check.h"
 #include "cli/commands.h"
 #include "cli/config.h"
+#include "cli/health.h"
 #include "cli/out.h"
 #include "cli/queue_view.h"
 #include "cli/queues.h"
@@ -30,8 +31,9 @@ static const struct cli_opt status_options[] = {
      "only this queue; may be repeated"},
     {"watch", 0, CLI_EVERY, offsetof(struct status_opts, watch), "D",
      "again and again; every 2s or D"},
-    {"check", 0, CLI_TEXT, offsetof(struct status_opts, check), "EXPR",
-     "exit 0 if it holds for every queue: dead<10,age<60s"},
+    {"check", 0, CLI_OPTIONAL, offsetof(struct status_opts, check), "EXPR",
+     "exit 0 if EXPR holds for every queue (dead<10,age<60s); alone: if jobs are "
+     "done here"},
     {0},
 };
 
@@ -63,13 +65,22 @@ print_workers(struct cli *cli, const struct cli_roster *r)
     fputc('\n', cli->out);
 }
 
+/* --check without an expression. */
+static bool
+checks_health(const struct status_opts *o)
+{
+    return o->check == cli_no_value;
+}
+
 /* Is it as --check or, without it, as good sense wants? */
 static bool
 is_well(struct cli *cli, const struct status_opts *o, const char *queue,
-        const struct weir_audit *a)
+        const struct weir_audit *a, const struct cli_roster *roster)
 {
     char why[300];
 
+    if (checks_health(o))
+        return cli_health_of_queue(cli, queue, a, roster);
     if (o->check ? cli_check_holds(o->check, a, why, sizeof(why))
                  : !cli_queue_complaint(a, why, sizeof(why)))
         return true;
@@ -91,14 +102,18 @@ look(struct cli *cli, const struct status_opts *o, bool *well, struct weir_error
     enum weir_err rc = cli_queues(cli, &o->queues, &queues, err);
 
     *well = true;
-    if (rc == WEIR_OK && cli_out_is_table(cli))
+    if (rc == WEIR_OK && (cli_out_is_table(cli) || checks_health(o)))
         rc = cli_server_info_read(cli, &info, err);
-    if (rc == WEIR_OK && cli_out_is_table(cli))
-        rc = cli_roster_read(cli, false, &roster, err);
+    if (rc == WEIR_OK && (cli_out_is_table(cli) || checks_health(o)))
+        rc = cli_roster_read(cli, checks_health(o), &roster, err);
+    if (rc == WEIR_OK && checks_health(o)) {
+        *well = cli_health_of_server(cli, &info);
+        *well = cli_health_of_workers(cli, &roster) && *well;
+    }
     audits = cli_alloc(queues.n * sizeof(*audits));
     for (size_t i = 0; i < queues.n && rc == WEIR_OK; i++) {
         rc = weir_queue_audit(cli->client, queues.names[i], &audits[i], err);
-        if (rc == WEIR_OK && !is_well(cli, o, queues.names[i], &audits[i]))
+        if (rc == WEIR_OK && !is_well(cli, o, queues.names[i], &audits[i], &roster))
             *well = false;
     }
     if (rc == WEIR_OK) {
@@ -144,7 +159,7 @@ status_run(struct cli *cli, const void *opts, char *const *args, struct weir_err
     enum weir_err rc = WEIR_OK;
 
     (void)args;
-    if (o->check)
+    if (o->check && !checks_health(o))
         rc = cli_check_parse(o->check, err);
     if (rc != WEIR_OK)
         return rc;
@@ -165,8 +180,8 @@ const struct cli_cmd cmd_status = {
     .group = "Look",
     .args = "",
     .summary = "what is going on; exit 1 if something is wrong",
-    .examples =
-        "  weir status --watch\n  weir status --check 'dead<10,age<60s' --quiet\n",
+    .examples = "  weir status --watch\n  weir status --check --quiet\n"
+                "  weir status --check 'dead<10,age<60s'\n",
     .needs = CLI_NEEDS_CLIENT,
     .opts = status_options,
     .opts_size = sizeof(struct status_opts),

@@ -60,7 +60,8 @@ print_options(FILE *out, const struct cli_opt *o)
 {
     for (; o && o->name; o++) {
         char text[64], letter[5] = "    ";
-        bool optional = o->type == CLI_EVERY || o->type == CLI_MAYBE;
+        bool optional = o->type == CLI_EVERY || o->type == CLI_MAYBE ||
+                        o->type == CLI_OPTIONAL;
 
         if (o->letter)
             snprintf(letter, sizeof(letter), "-%c, ", o->letter);

@@ -1,13 +1,18 @@
 /* What belongs to no queue: the names of all queues, the workers. */
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "redis/conn.h"
+#include "redis/server.h"
 #include "store/call.h"
 #include "store/scripts.gen.h"
 
 #define WR_QUEUE_NAME_MAX 128
+#define INFO_TIMEOUT_MS 2000
 #define WORKER_OLD_MS 60000 /* the roster forgets workers silent for so long */
 
 /* Copies an element if it is a queue's name. */
@@ -133,4 +138,36 @@ wr_store_beat(struct wr_store *store, const struct wr_beat *beat, enum wr_order 
     if (rc == WEIR_OK)
         rc = describe(store, beat, order, err);
     return rc;
+}
+
+enum weir_err
+wr_store_eviction(struct wr_store *store, char *policy, size_t cap,
+                  struct weir_error *err)
+{
+    static const char label[] = "\nmaxmemory_policy:";
+    int64_t deadline = wr_clock_ms() + INFO_TIMEOUT_MS;
+    struct wr_server *server = wr_store_server(store);
+    struct wr_reply *reply = NULL;
+    struct wr_conn *conn;
+    const char *at;
+    struct wr_span info;
+    enum weir_err rc = wr_server_take(server, deadline, &conn, err);
+
+    *policy = '\0';
+    if (rc != WEIR_OK)
+        return rc;
+    rc = wr_conn_do(conn, deadline, &reply, err, "INFO", "memory", NULL);
+    wr_server_give(server, conn);
+    if (rc != WEIR_OK)
+        return rc == WEIR_E_DENIED ? WEIR_OK : rc;
+    info = wr_reply_span(reply);
+    at = memmem(info.ptr, info.len, label, strlen(label));
+    if (at) {
+        at += strlen(label);
+        snprintf(policy, cap, "%.*s", (int)strcspn(at, "\r\n"), at);
+    }
+    if (strcmp(policy, "noeviction") == 0)
+        *policy = '\0';
+    wr_reply_free(reply);
+    return WEIR_OK;
 }

@@ -439,6 +439,14 @@ struct wr_beat {
  * told to be; it is told again with each beat. out may be NULL. */
 enum weir_err wr_store_beat(struct wr_store *store, const struct wr_beat *beat,
                             enum wr_order *order, struct weir_error *err) WEIR_MUST_CHECK;
+/* What Redis does when it is full, if that is to throw keys away; else "". "" also when
+ * it may not be asked. */
+enum weir_err wr_store_eviction(struct wr_store *store, char *policy, size_t cap,
+                                struct weir_error *err) WEIR_MUST_CHECK;
+/* How a daemon says it. */
+#define WR_EVICTION_TEXT                                                                \
+    "DANGER: Redis will throw jobs away when it is full (maxmemory-policy %s). Set it " \
+    "right: CONFIG SET maxmemory-policy noeviction"
 /* Tells a worker what to be. *known false: no such worker. *before: the order that stood
  * till now; WR_ORDER_STOP stays. by: who says so. */
 enum weir_err

@@ -32,6 +32,7 @@ struct wr_beats {
     struct wr_hints hints;
     int64_t next_ms;
     unsigned failures;
+    bool checked; /* the server's settings, since it answers */
 };
 
 /* What is told, as text. */
@@ -196,9 +197,21 @@ obey(struct wr_beats *b, enum wr_order order)
     return true;
 }
 
+/* Once for each time that Redis comes: it may be another one. */
+static void
+check_server(struct wr_beats *b)
+{
+    char policy[64];
+
+    b->checked = wr_store_eviction(b->store, policy, sizeof(policy), NULL) == WEIR_OK;
+    if (b->checked && policy[0])
+        wr_log_error(WR_EVICTION_TEXT, policy);
+}
+
 static void
 note_failure(struct wr_beats *b, const struct weir_error *err)
 {
+    b->checked = false;
     if (b->failures == 0)
         wr_log_info("no heartbeat: %s", err->text);
     b->next_ms = wr_clock_ms() + 100 + wr_backoff_ms(b->failures++, AWAY_MAX_MS);
@@ -222,6 +235,8 @@ wr_beats_step(struct wr_beats *b, bool now, int64_t *next_ms)
             b->failures = 0;
         else
             note_failure(b, &err);
+        if (rc == WEIR_OK && !b->checked)
+            check_server(b);
     }
     if (b->failures == 0)
         wr_hints_post(&b->hints);
