@@ -9,8 +9,10 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "cli/job_view.h"
+#include "cli/run_follow.h"
 
 #define SLICE_MS 5000
+#define LOOK_MS 250    /* while it runs */
 #define NOBODY_MS 5000 /* until a word about what may be missing */
 
 /* ---- Ctrl-C ---- */
@@ -118,6 +120,18 @@ print_end(struct cli *cli, const struct weir_job_view *v, bool failed)
     }
 }
 
+/* Its error tells: "exit 3: text" has the last line that it wrote. */
+static bool
+has_printed(const struct weir_job_view *v)
+{
+    char error[1200];
+
+    if (strcmp(weir_job_view_state(v), "dead") != 0)
+        return false;
+    last_error(weir_job_view_errors(v), error, sizeof(error));
+    return strncmp(error, "exit ", 5) == 0 && strstr(error, ": ");
+}
+
 /* ---- while it is not over ---- */
 
 struct wait {
@@ -125,6 +139,8 @@ struct wait {
     const char *id;
     int64_t began_ms, attempts;
     bool later, told_nobody, told_away;
+    struct cli_follow follow;
+    bool shows; /* what it prints */
 };
 
 static void
@@ -177,6 +193,8 @@ cli_run_wait(struct cli *cli, const char *queue, const char *id, bool later,
     struct wait w = {.cli = cli, .id = id, .began_ms = wr_clock_ms(), .later = later};
     int64_t slice = 200;
 
+    w.follow = (struct cli_follow){.cli = cli, .queue = queue, .id = id};
+    w.shows = !cli->globals.quiet && !cli_out_is_json(cli);
     catch_interrupt(cli, id);
     if (cli->err_is_tty || cli->globals.verbose)
         cli_note(cli, "Queued %s → %s", id, queue);
@@ -185,13 +203,21 @@ cli_run_wait(struct cli *cli, const char *queue, const char *id, bool later,
         enum weir_err rc = weir_result_wait(cli->client, queue, id, slice, &v, err);
 
         if (rc == WEIR_OK || rc == WEIR_E_JOB_FAILED) {
+            if (w.shows)
+                cli_follow_end(&w.follow, has_printed(v));
             print_end(cli, v, rc != WEIR_OK);
             weir_job_view_free(v);
             return WEIR_OK;
         }
         if (rc == WEIR_E_TIMEOUT) {
+            bool runs = strcmp(weir_job_view_state(v), "processing") == 0;
+
+            if (w.shows && (runs || w.attempts > 0))
+                cli_follow_read(&w.follow);
             note_progress(&w, v);
             w.told_away = false;
+            if (runs && w.shows)
+                slice = LOOK_MS / 2;
         } else if (rc == WEIR_E_NO_JOB) {
             return wr_fail(err, rc, 0, "job %.100s was cancelled or removed", id);
         } else if (!may_come_back(&w, rc, err)) {

@@ -62,6 +62,24 @@ dead() {
     [ "$(wc -l <tries)" = 3 ]
 }
 
+@test "what it writes to standard error is seen here as it comes, of every try" {
+    worker --allow-command-jobs sh
+    "$WEIR" run --retry 1 --backoff fixed:10ms -- sh -c "echo try \$WEIR_ATTEMPT >&2
+        until [ -e $PWD/go ]; do sleep 0.05; done; printf 'no newline' >&2
+        [ \$WEIR_ATTEMPT = 2 ] && echo out" >out 2>err 3>&- &
+    waiting=$!
+    until_true grep -qx 'try 1' err
+    [ ! -s out ]
+    touch go
+    wait "$waiting"
+    [ "$(cat out)" = out ]
+    [ "$(cat err)" = $'try 1\nno newline\ntry 2\nno newline' ]
+    for i in 1 2 3 4 5; do
+        [ "$("$WEIR" run -- sh -c 'echo short >&2' 2>&1)" = short ]
+    done
+    [ -z "$("$WEIR" run --quiet -- sh -c 'echo short >&2' 2>&1)" ]
+}
+
 @test "arguments of every kind arrive as they are" {
     worker --allow-command-jobs '/usr/bin/*'
     odd=$'line\none \t%41=\\ "q" \xff\xc3\xa4'
