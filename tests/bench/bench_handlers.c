@@ -4,7 +4,8 @@
  * Python, commands; and next to them `xargs -P`. The contestants take turns, so that what
  * else the machine does hits all alike. One line of JSON: the medians.
  *
- *     bench_handlers [rounds [slots [jobs]]]     jobs: of a fast contestant's turn
+ *     bench_handlers [rounds [slots [jobs [who...]]]]     jobs: of a fast contestant's
+ * turn
  */
 #include <poll.h>
 #include <signal.h>
@@ -176,6 +177,7 @@ enum who {
 
 static const char *const names[] = {"function", "plugin", "coproc",
                                     "python",   "exec",   "xargs"};
+static bool plays[CONTESTANTS];
 static double rates[CONTESTANTS][ROUNDS_MAX], plugin_ratio[ROUNDS_MAX],
     exec_ratio[ROUNDS_MAX];
 
@@ -189,12 +191,14 @@ play(int64_t rounds)
             int who = (k + (int)r) % CONTESTANTS; /* nobody is always the first */
             int64_t n = who == EXEC || who == XARGS ? jobs / 20 : jobs;
 
-            if (who == PYTHON && !python)
+            if (!plays[who] || (who == PYTHON && !python))
                 continue;
             rates[who][r] = who == XARGS ? turn_of_xargs(n) : turn(names[who], n);
         }
-        plugin_ratio[r] = rates[PLUGIN][r] / rates[FUNCTION][r];
-        exec_ratio[r] = rates[EXEC][r] / rates[XARGS][r];
+        if (plays[PLUGIN] && plays[FUNCTION])
+            plugin_ratio[r] = rates[PLUGIN][r] / rates[FUNCTION][r];
+        if (plays[EXEC] && plays[XARGS])
+            exec_ratio[r] = rates[EXEC][r] / rates[XARGS][r];
     }
 }
 
@@ -205,18 +209,41 @@ report(int64_t rounds)
 
     printf("{\"rounds\":%lld,\"slots\":%lld,\"jobs\":%lld", (long long)rounds,
            (long long)slots, (long long)jobs);
-    for (int k = 0; k < CONTESTANTS; k++)
-        printf(",\"%s_per_s\":%.0f", names[k], median(rates[k], n));
-    printf(",\"plugin_to_function\":%.3f,\"exec_to_xargs\":%.3f}\n",
-           median(plugin_ratio, n), median(exec_ratio, n));
+    for (int k = 0; k < CONTESTANTS; k++) {
+        if (rates[k][0] > 0)
+            printf(",\"%s_per_s\":%.0f", names[k], median(rates[k], n));
+    }
+    if (plugin_ratio[0] > 0)
+        printf(",\"plugin_to_function\":%.3f", median(plugin_ratio, n));
+    if (exec_ratio[0] > 0)
+        printf(",\"exec_to_xargs\":%.3f", median(exec_ratio, n));
+    puts("}");
 }
 
 static bool
 take_numbers(int argc, char **argv, int64_t *rounds)
 {
-    return argc <= 4 && (argc < 2 || wr_text_int(argv[1], 1, ROUNDS_MAX, rounds)) &&
+    return (argc < 2 || wr_text_int(argv[1], 1, ROUNDS_MAX, rounds)) &&
            (argc < 3 || wr_text_int(argv[2], 1, 64, &slots)) &&
            (argc < 4 || wr_text_int(argv[3], 100, 10000000, &jobs));
+}
+
+/* Nobody named: all. */
+static bool
+take_names(int argc, char **argv)
+{
+    for (int k = 0; k < CONTESTANTS; k++)
+        plays[k] = argc <= 4;
+    for (int i = 4; i < argc; i++) {
+        int who = 0;
+
+        while (who < CONTESTANTS && strcmp(names[who], argv[i]) != 0)
+            who++;
+        if (who == CONTESTANTS)
+            return false;
+        plays[who] = true;
+    }
+    return true;
 }
 
 int
@@ -230,8 +257,8 @@ main(int argc, char **argv)
 
     if (argc == 2 && strcmp(argv[1], "--coproc") == 0)
         return be_coprocess();
-    if (!take_numbers(argc, argv, &rounds)) {
-        fputs("usage: bench_handlers [rounds [slots [jobs]]]\n", stderr);
+    if (!take_numbers(argc, argv, &rounds) || !take_names(argc, argv)) {
+        fputs("usage: bench_handlers [rounds [slots [jobs [who...]]]]\n", stderr);
         return 64;
     }
     if (readlink("/proc/self/exe", self, sizeof(self) - 1) < 0)
