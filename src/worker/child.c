@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -41,6 +42,20 @@ start_up(const struct weir_worker *w, void **context, struct weir_error *err)
     for (struct wr_plugin *p = w->plugins; rc == WEIR_OK && p; p = p->next)
         rc = wr_plugin_load(p, w->handlers, err);
     return rc;
+}
+
+/* A seat has a socket, and three pipes if it is a co-process's. The spawner, and so every
+ * command, has the limit from before. */
+static void
+raise_limit(const struct weir_worker *w)
+{
+    rlim_t want = 256 + 4 * (rlim_t)wr_seats(w);
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= want)
+        return;
+    limit.rlim_cur = limit.rlim_max < want ? limit.rlim_max : want;
+    (void)setrlimit(RLIMIT_NOFILE, &limit); /* else a start says what is missing */
 }
 
 static void
@@ -97,6 +112,7 @@ wr_child_main(const struct weir_worker *w, struct wr_slots *page, int lifeline_f
     if (w->has_exec && wr_spawner_start(page, wr_seats(w), &spawner, &err) != WEIR_OK)
         say_and_leave(page, &err);
     wr_spawner_set_current(spawner);
+    raise_limit(w);
     if (start_up(w, &context, &err) != WEIR_OK)
         say_and_leave(page, &err);
     if (wr_runner_start(&runner, w->concurrency, page, &err) != WEIR_OK ||
