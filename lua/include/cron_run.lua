@@ -36,7 +36,8 @@ local function cron_decide(k, e, name)
 end
 
 -- cron_make(k, e, name, word, at, q, now, later): makes the job of tick or run `word`, not
--- before `at` ("@ms", or empty). q: engine, paused, payload_max and long of config. Answers nil, or why it was refused: OTHER, UNIQUE, BIG. A
+-- before `at` ("@ms", or empty). q: engine, paused, payload_max and long of config. Answers
+-- nil, or why it was refused: OTHER, UNIQUE, BIG. A
 -- job that is there already with the same record is this one: the server went back in time.
 local function cron_make(k, e, name, word, at, q, now, later)
   local template = string.match(e.def, '^[^\n]*\n(.*)$') or ''

@@ -228,6 +228,50 @@ void model_resume(struct model *m, struct wr_buf *out);
 void model_inspect(struct model *m, struct model_job *job, struct wr_buf *out);
 void model_lose_body(struct model *m, struct model_job *job);
 
+/*
+ * Cron entries stand beside the queue: part_model_cron.c. Their ticks are small numbers
+ * here, which come again and again.
+ */
+#define MODEL_ENTRIES 2
+struct model_entry {
+    bool is_set, paused;
+    int64_t rev, at, fired, skipped;
+    char due[24], last[24], waits[24]; /* "-": none */
+    int spec, overlap;                 /* overlap: index in model_overlaps */
+    char def[300];
+    struct model_item item; /* what its jobs are; without job and due */
+};
+struct model_cron {
+    struct model_entry entries[MODEL_ENTRIES];
+    int64_t version, version_at;                      /* version 0: no hash */
+    int64_t made, refused, skipped, waited, replaced; /* what happened, for the report */
+};
+struct model_tick {
+    int64_t rev;
+    char expected[24], tick[24], next[24], at[32]; /* tick "": none */
+    int64_t passed;
+};
+extern const char *const model_overlaps[4];
+const char *model_entry_name(int entry); /* "e0" */
+/* Fills def, of the other fields of the definition. */
+void model_entry_define(struct model_entry *e);
+/* rev -1: any. wanted: the definition. */
+void
+model_cron_put(struct model *m, struct model_cron *c, int entry, int64_t rev,
+               const char *next, const struct model_entry *wanted, struct wr_buf *out);
+void model_cron_remove(struct model *m, struct model_cron *c, int entry, int64_t rev,
+                       struct wr_buf *out);
+void
+model_cron_pause(struct model *m, struct model_cron *c, int entry, struct wr_buf *out);
+void model_cron_resume(struct model *m, struct model_cron *c, int entry, int64_t rev,
+                       const char *next, struct wr_buf *out);
+void model_cron_fire(struct model *m, struct model_cron *c, int entry,
+                     const struct model_tick *t, struct wr_buf *out);
+void model_cron_run(struct model *m, struct model_cron *c, int entry, const char *run,
+                    struct wr_buf *out);
+void model_cron_dump(const struct model_cron *c, struct wr_buf *out);
+extern const char model_cron_dump_script[];
+
 /* Places without a record: what gap_bodies must be, negated. */
 int64_t model_missing_bodies(const struct model *m);
 void model_dump(const struct model *m, struct wr_buf *out);

@@ -24,6 +24,7 @@
 #define WORDS_MAX 64
 
 static struct model model;
+static struct model_cron cron;
 static uint64_t seed, dice;
 static long step_no, steps;
 
@@ -859,6 +860,150 @@ op_clock(void)
     by_hand("clock", by < 0 ? "back" : "on");
 }
 
+/* ---- cron entries ---- */
+
+static void
+any_tick(char out[24])
+{
+    if (one_in(12))
+        snprintf(out, 24, one_in(3) ? "9000000000000" : "-");
+    else
+        snprintf(out, 24, "%d", 1 + below(4));
+}
+
+static int64_t
+any_rev(int entry)
+{
+    return one_in(8) ? below(3) : cron.entries[entry].rev;
+}
+
+static void
+op_cron_put(int entry)
+{
+    struct model_entry wanted = {.spec = below(2), .overlap = below(4)};
+    int64_t rev = one_in(3) ? -1 : one_in(3) ? 0 : any_rev(entry);
+    char next[24];
+
+    make_item(&wanted.item, below(IDS));
+    wanted.item.mode[0] = '\0'; /* an entry has none */
+    wanted.item.job = NULL;
+    if (wanted.item.options.key >= 0)
+        snprintf(wanted.item.unique, sizeof(wanted.item.unique), "%" PRId64 " %s",
+                 wanted.item.window, model_key(wanted.item.options.key));
+    model_entry_define(&wanted);
+    if (cron.entries[entry].is_set && one_in(6))
+        wanted = cron.entries[entry];
+    any_tick(next);
+    begin(&wr_script_list_cron_put);
+    now_word();
+    word("%s", model_entry_name(entry));
+    word(rev < 0 ? "" : "%" PRId64, rev);
+    word("%s", next);
+    word("9");
+    assert_true(strlen(wanted.def) < sizeof(call.texts[0]));
+    word("%s", wanted.def);
+    remember_call();
+    model_cron_put(&model, &cron, entry, rev, next, &wanted, &expected);
+    run();
+}
+
+static void
+op_cron_fire(int entry)
+{
+    const struct model_entry *e = &cron.entries[entry];
+    struct model_tick t = {.rev = any_rev(entry), .passed = one_in(3) ? below(3) : 0};
+
+    snprintf(t.expected, sizeof(t.expected), "%s",
+             e->is_set && strcmp(e->due, "-") != 0 && !one_in(8) ? e->due : "1");
+    if (!one_in(6))
+        snprintf(t.tick, sizeof(t.tick), "%s", t.expected);
+    any_tick(t.next);
+    if (one_in(4))
+        snprintf(t.at, sizeof(t.at), "@%" PRId64, model.now + below(4000) - 500);
+    begin(&wr_script_list_cron_fire);
+    now_word();
+    word("%s", model_entry_name(entry));
+    word("%" PRId64, t.rev);
+    word("%s", t.expected);
+    word("%s", t.tick);
+    word("%s", t.next);
+    word("%s", t.at);
+    word("%" PRId64, t.passed);
+    remember_call();
+    model_cron_fire(&model, &cron, entry, &t, &expected);
+    run();
+}
+
+static void
+op_cron_run(int entry)
+{
+    char by_hand_word[8] = "";
+
+    if (one_in(3))
+        snprintf(by_hand_word, sizeof(by_hand_word), "r%d", below(2));
+    begin(&wr_script_list_cron_run);
+    now_word();
+    word("%s", model_entry_name(entry));
+    word("%s", by_hand_word);
+    remember_call();
+    model_cron_run(&model, &cron, entry, by_hand_word, &expected);
+    run();
+}
+
+static void
+op_cron_switch(int entry)
+{
+    bool pause = one_in(3);
+    int64_t rev = any_rev(entry);
+    char next[24];
+
+    any_tick(next);
+    begin(pause ? &wr_script_list_cron_pause : &wr_script_list_cron_resume);
+    now_word();
+    word("%s", model_entry_name(entry));
+    if (!pause) {
+        word("%" PRId64, rev);
+        word("%s", next);
+    }
+    remember_call();
+    if (pause)
+        model_cron_pause(&model, &cron, entry, &expected);
+    else
+        model_cron_resume(&model, &cron, entry, rev, next, &expected);
+    run();
+}
+
+static void
+op_cron_remove(int entry)
+{
+    int64_t rev = one_in(2) ? -1 : any_rev(entry);
+
+    begin(&wr_script_list_cron_remove);
+    now_word();
+    word("%s", model_entry_name(entry));
+    word(rev < 0 ? "" : "%" PRId64, rev);
+    remember_call();
+    model_cron_remove(&model, &cron, entry, rev, &expected);
+    run();
+}
+
+static void
+op_cron(void)
+{
+    int entry = below(MODEL_ENTRIES), what = below(20);
+
+    if (what < 4)
+        op_cron_put(entry);
+    else if (what < 13)
+        op_cron_fire(entry);
+    else if (what < 16)
+        op_cron_run(entry);
+    else if (what < 19)
+        op_cron_switch(entry);
+    else
+        op_cron_remove(entry);
+}
+
 /* ---- a run ---- */
 
 static const struct {
@@ -870,7 +1015,7 @@ static const struct {
     {8, op_promote},   {6, op_reclaim}, {3, op_reclaim_held}, {4, op_forget},
     {1, op_sweep},     {3, op_cancel},  {4, op_reschedule},   {8, op_dead},
     {2, op_trim},      {4, op_pause},   {2, op_inspect},      {3, op_hand},
-    {1, op_configure}, {10, op_clock},  {8, op_log},
+    {1, op_configure}, {10, op_clock},  {8, op_log},          {10, op_cron},
 };
 
 static void
@@ -911,6 +1056,13 @@ compare_state(void)
     wr_reply_free(reply);
     model_dump(&model, &wanted);
     compare("the state", got.ptr, wanted.ptr);
+    reply = eval(model_cron_dump_script, "weir:{q}:");
+    text = wr_reply_span(reply);
+    wr_buf_clear(&got);
+    wr_buf_add(&got, text.ptr, text.len);
+    wr_reply_free(reply);
+    model_cron_dump(&cron, &wanted);
+    compare("the entries", got.ptr, wanted.ptr);
 }
 
 static void
@@ -995,6 +1147,9 @@ the_queue_does_what_the_model_does_T09(void **state)
     no_key_has_an_end();
     print_message("%ld steps in %" PRId64 " ms\n", steps, wr_clock_ms() - began);
     print_counters();
+    print_message("cron: made=%" PRId64 " refused=%" PRId64 " skipped=%" PRId64
+                  " waited=%" PRId64 " replaced=%" PRId64 "\n",
+                  cron.made, cron.refused, cron.skipped, cron.waited, cron.replaced);
 }
 
 int
