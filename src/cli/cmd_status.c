@@ -11,6 +11,7 @@
 #include "cli/check.h"
 #include "cli/commands.h"
 #include "cli/config.h"
+#include "cli/cron_view.h"
 #include "cli/health.h"
 #include "cli/out.h"
 #include "cli/queue_view.h"
@@ -123,6 +124,8 @@ look(struct cli *cli, const struct status_opts *o, bool *well, struct weir_error
             cli_queue_row(cli, t, queues.names[i], &audits[i]);
         cli_table_end(t);
         print_workers(cli, &roster);
+        if (cli_out_is_table(cli))
+            rc = cli_cron_summary(cli, queues.names, queues.n, err);
     }
     free(audits);
     cli_roster_fini(&roster);

@@ -365,3 +365,51 @@ cli_cron_done(struct cli *cli, const char *queue, const char *name, const char *
     }
     fputc('\n', cli->out);
 }
+
+/* ---- for status ---- */
+
+struct summary {
+    size_t n;
+    int64_t next_at, now;
+    char name[WR_ENTRY_NAME_MAX + 1], zone[WR_ENTRY_ZONE_MAX + 1];
+};
+
+static bool
+sum_up(const char *name, const struct weir_cron_info *info, void *context)
+{
+    struct summary *s = context;
+
+    s->n++;
+    if (!info || info->next_at == 0 || (s->next_at > 0 && info->next_at >= s->next_at))
+        return true;
+    s->next_at = info->next_at;
+    s->now = info->now;
+    snprintf(s->name, sizeof(s->name), "%s", name);
+    snprintf(s->zone, sizeof(s->zone), "%s", info->entry.zone);
+    return true;
+}
+
+enum weir_err
+cli_cron_summary(struct cli *cli, char *const *queues, size_t n, struct weir_error *err)
+{
+    struct summary s = {0};
+    char when[64];
+
+    for (size_t i = 0; i < n; i++) {
+        enum weir_err rc = weir_cron_list(cli->client, queues[i], sum_up, &s, err);
+
+        if (rc != WEIR_OK)
+            return rc;
+    }
+    if (s.n == 0)
+        return WEIR_OK;
+    fprintf(cli->out, "schedules %zu", s.n);
+    if (s.next_at > 0) {
+        cli_when(cli, s.next_at, s.now, when, sizeof(when));
+        fputs(", next \"", cli->out);
+        cli_print_text(cli, s.name);
+        fprintf(cli->out, "\" %s (%s)", when, s.zone);
+    }
+    fputc('\n', cli->out);
+    return WEIR_OK;
+}

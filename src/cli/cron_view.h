@@ -28,6 +28,11 @@ enum weir_err
 cli_cron_find(struct cli *cli, const char *queue, const char *name,
               struct weir_cron_info **info, struct weir_error *err) WEIR_MUST_CHECK;
 
+/* For status, on a terminal: how many entries these queues have, and which is due next.
+ * Nothing if there are none. */
+enum weir_err cli_cron_summary(struct cli *cli, char *const *queues, size_t n,
+                               struct weir_error *err) WEIR_MUST_CHECK;
+
 /* What was done to an entry: a sentence for people, else the word, queue and name. */
 void cli_cron_done(struct cli *cli, const char *queue, const char *name, const char *word,
                    const char *sentence);

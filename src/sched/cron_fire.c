@@ -346,7 +346,8 @@ fire(struct step *s, struct wr_cron_line *l, struct weir_error *err)
         int64_t tick = t.tick_ms < 0 ? t.expected_ms : t.tick_ms;
 
         s->w->ahead_us = ms(tick) - f.early_us - now;
-        l->retry_us = now + f.early_us;
+        /* Clocks of servers are set, forwards too: so look again before long. */
+        l->retry_us = now + (f.early_us < ms(LOOK_MS) ? f.early_us : ms(LOOK_MS));
     }
     say(s, l, &t, &f);
     take_answer(s, l, &f);

@@ -211,3 +211,34 @@ FILE
     says 'No cron entries'
     exits 74 "$WEIR" cron apply /nowhere
 }
+
+@test "schedulers whose clocks are an hour off fire by the server's clock (C08)" {
+    with_clock +1h "$WEIR" cron add n 'every 1s' t -q q --missed all
+    with_clock +1h "$WEIR" scheduler -q q 3>&- 2>/dev/null &
+    ahead=$!
+    until_true sh -c '[ "$("$0" cron show n --json | jq .fired)" -ge 2 ]' "$WEIR"
+    with_clock -1h "$WEIR" scheduler -q q 3>&- 2>/dev/null &
+    behind=$!
+    kill -9 "$ahead"
+    wait "$ahead" || true
+    until_true sh -c '[ "$("$0" cron show n --json | jq .fired)" -ge 5 ]' "$WEIR"
+    kill "$behind"
+    wait "$behind" || true
+    now=$(($(date +%s) * 1000))
+    "$WEIR" job ls -q q --json | jq -e --argjson now $now \
+        '(.id | split(":")[2] | tonumber) as $tick | $tick <= .enqueued_at and $tick > $now - 60000' >/dev/null
+    # Every tick once.
+    [ "$("$WEIR" job ls -q q -o id | sort | awk -F: 'NR > 1 && $3 != last + 1000 { bad = 1 } { last = $3 } END { print bad + 0 }')" = 0 ]
+}
+
+@test "status tells of the entries and which is due next" {
+    "$WEIR" enqueue t -q q
+    exits 0 "$WEIR" status -o table
+    [[ $output != *schedules* ]]
+    "$WEIR" cron add far '0 0 1 1 *' t -q q
+    "$WEIR" cron add near '@hourly' t -q q --tz Asia/Kolkata
+    "$WEIR" cron add off 'every 1s' t -q q && "$WEIR" cron pause off
+    exits 0 "$WEIR" status -o table
+    says 'schedules 3, next "near" in '
+    says '(Asia/Kolkata)'
+}

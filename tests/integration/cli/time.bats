@@ -127,17 +127,6 @@ setup() { use_server main; }
     exits 0 "$WEIR" status --check 'overdue<2,lag<1h'
 }
 
-# A wall clock that can be set while a process runs; the monotonic one goes on as it is.
-with_clock() {
-    local lib
-    lib=$(echo /usr/lib/*/faketime/libfaketimeMT.so.1)
-    [ -e "$lib" ] || skip 'no libfaketime'
-    ! ldd "$WEIR" | grep -q libasan || skip 'the sanitizer wants to be loaded first'
-    echo "$1" >"$BATS_TEST_TMPDIR/clock"
-    env LD_PRELOAD="$lib" FAKETIME_TIMESTAMP_FILE="$BATS_TEST_TMPDIR/clock" FAKETIME_NO_CACHE=1 \
-        FAKETIME_DONT_FAKE_MONOTONIC=1 FAKETIME_DONT_RESET=1 "${@:2}"
-}
-
 @test "a worker whose clock steps an hour, back and on, keeps its lease and does not spin (T08)" {
     "$WEIR" enqueue t -q s --id long
     "$WEIR" enqueue t -q s --id due --in 3s
