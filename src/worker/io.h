@@ -103,6 +103,8 @@ struct wr_line *wr_io_line_of(struct wr_io *io, const struct wr_queue *queue);
 
 /* Divides what can be claimed in this turn among the queues that have work. */
 void wr_io_share(struct wr_io *io);
+/* Finished jobs whose acks go with the next calls: their slots are free already. */
+size_t wr_io_ending(const struct wr_io *io);
 void wr_io_note_share(struct wr_line *l, size_t n); /* it got n jobs */
 /* Slots that jobs of this queue can start in, once `ending` of its jobs are answered. */
 size_t wr_io_free_for(const struct wr_io *io, const struct wr_line *l, size_t ending);

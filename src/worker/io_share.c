@@ -33,6 +33,9 @@ shared_free(const struct wr_io *io, const struct wr_line *asks)
 {
     size_t used = 0;
 
+    if (io->w->reserved == 0)
+        return less(io->runner->slots,
+                    io->outstanding + io->doubt - (asks ? asks->doubt : 0));
     for (const struct wr_line *l = io->lines; l; l = l->next)
         used += less(out_of(l, asks), l->reserved);
     return less(less(io->runner->slots, io->w->reserved), used);
@@ -50,6 +53,13 @@ competes(const struct wr_line *l, int64_t now)
 {
     return (l->maybe_ready || l->owes_call) && l->failures == 0 && now >= l->look_ms &&
            now >= l->again_ms;
+}
+
+/* It refused a call, and may be asked again: with one job, to see. */
+static bool
+is_retried(const struct wr_line *l, int64_t now)
+{
+    return l->maybe_ready && l->failures > 0 && now >= l->again_ms;
 }
 
 /* In strict order the shared slots are not for a queue while one before it may have
@@ -76,6 +86,16 @@ wr_io_free_for(const struct wr_io *io, const struct wr_line *l, size_t ending)
     size_t own = less(l->reserved, less(out_of(l, l), ending));
 
     return own + (is_its_turn(io, l) ? shared_free(io, l) + back : 0);
+}
+
+size_t
+wr_io_ending(const struct wr_io *io)
+{
+    size_t n = 0;
+
+    for (const struct wr_line *l = io->lines; l; l = l->next)
+        n += l->answers[WR_VERDICT_ACK].n;
+    return n;
 }
 
 /* Where those stand that competed in the last turn; what joins them begins there. */
@@ -107,7 +127,7 @@ join(struct wr_io *io, int64_t now)
         if (l->competes && (fresh || (!before && l->pass < pass)))
             l->pass = pass;
         l->plan = l->pass;
-        l->quota = l->competes ? reserved_free(l, l) : 0;
+        l->quota = l->competes ? reserved_free(l, l) : is_retried(l, now);
         n += l->competes;
     }
     return n;
@@ -125,25 +145,15 @@ least(struct wr_io *io)
     return next;
 }
 
-/* Answers that go with the next calls: their slots are free already. */
-static size_t
-ending(const struct wr_io *io)
-{
-    size_t n = 0;
-
-    for (const struct wr_line *l = io->lines; l; l = l->next)
-        n += l->answers[WR_VERDICT_ACK].n;
-    return n;
-}
-
 void
 wr_io_share(struct wr_io *io)
 {
     struct wr_reserve r = {0};
     size_t left, step;
 
-    wr_io_want(io, NULL, ending(io), &r);
-    left = io->w->reserved > 0 ? shared_free(io, NULL) + ending(io) : r.free + r.ahead;
+    wr_io_want(io, NULL, wr_io_ending(io), &r);
+    left = io->w->reserved > 0 ? shared_free(io, NULL) + wr_io_ending(io)
+                               : r.free + r.ahead;
     left = left < WR_IO_CALL_MAX ? left : WR_IO_CALL_MAX;
     step = r.ahead > 0 ? SHORT_STEP : 1;
     if (join(io, wr_clock_ms()) < 2 || io->w->strict) {

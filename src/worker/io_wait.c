@@ -161,6 +161,9 @@ wr_io_poll_markers(struct wr_io *io, int64_t now)
         busy = busy || l->maybe_ready;
         any = any || is_unwatched(l);
     }
+    /* Without a slot the markers would only be put back. */
+    any = any && (io->w->reserved > 0 ||
+                  io->outstanding + io->doubt < io->runner->slots + wr_io_ending(io));
     if (!busy || !any || io->posted || now < io->connect_ms || !wr_io_may_claim(io) ||
         now < io->polled_ms + (io->w->strict ? POLL_STRICT_MS : POLL_MS))
         return;

@@ -206,6 +206,27 @@ a_queue_that_was_empty_gets_its_share_while_another_is_full_P01(void **state)
     assert_in_range(count('c', 0, shared->n), 1, 599);
 }
 
+static void
+a_queue_that_is_mended_is_served_again_beside_two_full_ones(void **state)
+{
+    static const struct weir_worker_share shares[] = {
+        {"a", 1, 0}, {"b", 1, 0}, {"x", 1, 0}};
+
+    (void)state;
+    fill("a", "five_ms", 700);
+    fill("b", "five_ms", 700);
+    fill("x", "brief", 1);
+    redis_do(rig.server, "RENAME weir:{x}:ready weir:{x}:aside");
+    redis_do(rig.server, "SET weir:{x}:ready nonsense");
+    start_shares(shares, 3, 1, false);
+    AWAIT(shared->n >= 60);
+    assert_int_equal(count('x', 0, shared->n), 0);
+    redis_do(rig.server, "RENAME weir:{x}:aside weir:{x}:ready");
+    AWAIT(count('x', 0, shared->n) == 1);
+    assert_in_range(shared->n, 60, 1399);
+    redis_do(rig.server, "FLUSHALL"); /* the rest takes too long */
+}
+
 /* ---- strict ---- */
 
 static const struct weir_worker_share in_order[] = {
@@ -457,6 +478,7 @@ main(void)
         TEST(weights_divide_the_starts_of_10000_short_jobs_P01),
         TEST(weights_divide_the_starts_of_longer_jobs_P01),
         TEST(a_queue_that_was_empty_gets_its_share_while_another_is_full_P01),
+        TEST(a_queue_that_is_mended_is_served_again_beside_two_full_ones),
         TEST(in_strict_order_low_runs_only_when_high_is_empty_P01),
         TEST(long_jobs_leave_the_reserved_slot_free_P01),
         TEST(a_reserved_slot_is_used_though_strict_order_comes_first_P01),
