@@ -91,6 +91,24 @@ kind_words(enum kind kind)
 
 /* ---- the file ---- */
 
+/* Who can change it decides where secrets go, or what is run. */
+static bool
+is_trusted(enum cli_setting which)
+{
+    static const enum cli_setting all[] = {
+        CLI_SET_PASSWORD,           CLI_SET_URL,
+        CLI_SET_ALLOW_COMMAND_JOBS, CLI_SET_ALLOW_COMMAND_ENV,
+        CLI_SET_ALLOW_COMMAND_CWD,  CLI_SET_REQUIRE_SIGNATURE,
+        CLI_SET_SIGNATURE_KEY,
+    };
+
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        if (all[i] == which)
+            return true;
+    }
+    return false;
+}
+
 static enum weir_err
 take_setting(struct cli_settings *s, const struct cli_conf_place *at, const char *key,
              const char *text, struct weir_error *err)
@@ -105,7 +123,7 @@ take_setting(struct cli_settings *s, const struct cli_conf_place *at, const char
         return cli_conf_unknown(at, "no setting", key, names, err);
     if (!is_good(rows[i].kind, text))
         return cli_conf_fail(at, err, "%s: not %s", key, kind_words(rows[i].kind));
-    if (at->others_write && (i == CLI_SET_PASSWORD || i == CLI_SET_URL))
+    if (at->others_write && is_trusted((enum cli_setting)i))
         return cli_conf_fail(
             at, err, "holds a %s, and everybody may write the file: chmod o-w it", key);
     snprintf(origin, sizeof(origin), "%s:%u", at->path, at->line);

@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "cli/attempt_view.h"
+#include "cli/command_line.h"
 #include "cli/json.h"
 
 #define PREVIEW_BYTES 100
@@ -44,6 +45,7 @@ put_text(struct cli_json *json, const char *key, const char *text)
 static void
 print_json(struct cli *cli, const struct weir_job_view *v, bool whole)
 {
+    struct wr_buf command = {0};
     struct cli_json *json = cli_json_new();
     struct weir_job_numbers n;
     size_t payload_len, result_len;
@@ -75,6 +77,9 @@ print_json(struct cli *cli, const struct weir_job_view *v, bool whole)
         cli_json_bool(json, "cancelled", true);
     if (whole && strcmp(weir_job_view_state(v), "done") == 0)
         cli_json_bytes(json, "result", result, result_len);
+    if (cli_command_line(v, &command))
+        cli_json_text(json, "command", command.ptr);
+    wr_buf_fini(&command);
     cli_json_int(json, "payload_bytes", (int64_t)payload_len);
     if (whole)
         cli_json_adopt(json, "runs", cli_attempts_json(v));
@@ -226,6 +231,7 @@ show_numbers(struct cli *cli, const struct weir_job_numbers *n)
 void
 cli_job_show(struct cli *cli, const struct weir_job_view *v)
 {
+    struct wr_buf command = {0};
     const char *state = weir_job_view_state(v);
     struct weir_job_numbers n;
     const void *bytes;
@@ -258,6 +264,9 @@ cli_job_show(struct cli *cli, const struct weir_job_view *v)
     field(cli, "worker", weir_job_view_worker(v));
     field(cli, "progress", weir_job_view_progress(v));
     show_attempts(cli, v, n.now);
+    if (cli_command_line(v, &command))
+        field(cli, "command", command.ptr);
+    wr_buf_fini(&command);
     bytes = weir_job_view_payload(v, &len);
     field_bytes(cli, "payload", bytes, len);
     if (strcmp(state, "done") == 0) {

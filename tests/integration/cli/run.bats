@@ -213,6 +213,9 @@ dead() {
     id=$("$WEIR" run --detach -q q --in 1h --meta a=b --name x -- ls -l)
     [ "$("$WEIR" job show "$id" --json | jq -r '[.type, .queue, .state] | join(" ")')" = 'weir.exec q delayed' ]
     [ "$("$WEIR" job payload "$id")" = $'weir-command/1\nargv ls -l' ]
+    "$WEIR" run --detach --id shown --in 1h -- echo "it's" 'two words' '' plain
+    [ "$(job shown .command)" = "echo 'it'\\''s' 'two words' '' plain" ]
+    "$WEIR" job show shown | grep -qF $'command\techo '
     exits 0 "$WEIR" run --detach --json --id mine -- ls
     [ "$(value "$output" '[.id, .type, .existed] | tostring')" = '["mine","weir.exec",false]' ]
     exits 0 "$WEIR" run --detach --json --id mine -- ls
@@ -330,6 +333,15 @@ E
     [ "$("$WEIR" run -- sh -c 'echo first; echo $FROM $(ulimit -n)')" = 'file 55' ]
     exits 7 "$WEIR" run --retry 5 --id p -- sh -c 'exit 7'
     dead p 'exit 7'
+}
+
+@test "a file that everybody may write says nothing of command jobs" {
+    for key in allow_command_jobs allow_command_env allow_command_cwd require_signature signature_key; do
+        printf '%s = /x\n' $key >conf
+        chmod 666 conf
+        exits 78 "$WEIR" status --config conf
+        says "conf:1: holds a $key, and everybody may write"
+    done
 }
 
 @test "patterns that can never match, and files of keys that are none, stop the worker" {
