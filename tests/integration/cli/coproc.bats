@@ -127,6 +127,7 @@ fails_with() { # PAYLOAD REASON
 
 @test "a crash while a job runs is that job's failed attempt, with the signal" {
     fails_with segv 'killed by SIGSEGV'
+    [ "$(job bad '[.runs[].signal]')" = '[11]' ]
 }
 
 @test "an exit while a job runs is its failed attempt, with the last line of stderr" {
