@@ -10,7 +10,8 @@
 #define FAILED_SPREAD 30 /* the whole of it, not a part that grows */
 #define SEND_MS 1000     /* for a few bytes */
 #define RECEIVE_MS 500   /* the rest of a reply that has begun */
-#define ANSWER_MS 8000   /* the block is 5 s; the server's own clock may stand still */
+#define BLOCK_S "10"
+#define ANSWER_MS 13000 /* the server's own clock may stand still */
 
 _Static_assert(sizeof((struct wr_hints){0}.key) >= WR_KEY_MAX, "a hint's key");
 
@@ -34,7 +35,8 @@ wr_hints_close(struct wr_hints *h)
 void
 wr_hints_post(struct wr_hints *h)
 {
-    struct wr_span argv[] = {wr_span_str("BLPOP"), wr_span_str(h->key), wr_span_str("5")};
+    struct wr_span argv[] = {wr_span_str("BLPOP"), wr_span_str(h->key),
+                             wr_span_str(BLOCK_S)};
 
     if (h->posted || wr_clock_ms() < h->again_ms)
         return;

@@ -83,6 +83,7 @@ struct wr_io {
     int64_t claim_call;
     size_t claim_wanted;
     int64_t polled_ms, shelved_ms;
+    unsigned waits; /* that ended without a marker */
     int64_t posted_ms, block_ms, connect_ms, marker_lost_ms;
     bool timed_out; /* the last block ended without a marker: look, to be sure */
 };

@@ -188,12 +188,14 @@ oldest(const struct wr_io *io)
 
 /* The wait is over and no marker came. One may have been lost with the worker that took
  * it; where a scheduler runs it has been put back by now. So one queue is looked at, in
- * turn, or all after it was needed. */
+ * turn, now and then; or all, after it was needed. */
 static void
 look_without_marker(struct wr_io *io)
 {
     if (!lost_lately(io, wr_clock_ms())) {
-        oldest(io)->maybe_ready = true;
+        io->waits++;
+        if (io->lines_n == 1 || io->waits % 2 == 0)
+            oldest(io)->maybe_ready = true;
         return;
     }
     for (struct wr_line *l = io->lines; l; l = l->next)
