@@ -878,6 +878,15 @@ any_rev(int entry)
 }
 
 static void
+rev_word(int64_t rev)
+{
+    if (rev < 0)
+        word("%s", ""); /* any */
+    else
+        word("%" PRId64, rev);
+}
+
+static void
 op_cron_put(int entry)
 {
     struct model_entry wanted = {.spec = below(2), .overlap = below(4)};
@@ -897,7 +906,7 @@ op_cron_put(int entry)
     begin(&wr_script_list_cron_put);
     now_word();
     word("%s", model_entry_name(entry));
-    word(rev < 0 ? "" : "%" PRId64, rev);
+    rev_word(rev);
     word("%s", next);
     word("9");
     assert_true(strlen(wanted.def) < sizeof(call.texts[0]));
@@ -981,7 +990,7 @@ op_cron_remove(int entry)
     begin(&wr_script_list_cron_remove);
     now_word();
     word("%s", model_entry_name(entry));
-    word(rev < 0 ? "" : "%" PRId64, rev);
+    rev_word(rev);
     remember_call();
     model_cron_remove(&model, &cron, entry, rev, &expected);
     run();
