@@ -376,6 +376,9 @@ struct weir_queue_settings {
     /* Of jobs that are enqueued from now on and do not say it themselves. */
     int64_t max_retry;
     const char *backoff;
+    /* Bytes of what jobs print (weir_job_output); beyond it the output of the runs that
+     * began first goes. By default 64 MiB. */
+    int64_t log_max_bytes;
 };
 #define WEIR_QUEUE_SETTINGS_INIT .struct_size = sizeof(struct weir_queue_settings)
 /* E_ARG; E_NO_QUEUE: nobody made it. */
@@ -422,8 +425,10 @@ struct weir_audit {
     int64_t gap_processing, gap_ready, gap_delayed, gap_dead, gap_kept, gap_bodies;
     /* for status */
     int64_t overdue, stuck, next_due, oldest_ready, heartbeat_promote, heartbeat_reclaim;
-    int64_t shelved;    /* counter: ready jobs put off, for the worker had no handler */
-    int64_t shelved_at; /* when that was last, ms; 0: never */
+    int64_t log_bytes;   /* what jobs printed that is kept */
+    int64_t log_dropped; /* counter: runs whose output went for want of room */
+    int64_t shelved;     /* counter: ready jobs put off, for the worker had no handler */
+    int64_t shelved_at;  /* when that was last, ms; 0: never */
     char shelved_type[132]; /* and of which type that job was */
 };
 WEIR_API enum weir_err

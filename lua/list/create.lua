@@ -5,7 +5,7 @@
 -- @key ready LIST ids that wait, taken from the right
 -- @key config HASH engine, limits, paused
 -- @arg mark random: names the queue if this call makes it
--- @item name payload_max, kept_max, kept_bytes_max, dead_max, dead_age_max, dead_bytes_max, retry, backoff
+-- @item name payload_max, kept_max, kept_bytes_max, dead_max, dead_age_max, dead_bytes_max, log_bytes_max, retry, backoff
 -- @item value what the setting says; empty: the default again
 -- @returns MADE the queue is new
 -- @returns AGAIN it was there; the limits are set

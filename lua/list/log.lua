@@ -10,7 +10,7 @@
 -- @arg tail_max and so many of its end
 -- @arg piece_max a piece is filled up to so many bytes
 -- @arg runs_max so many runs of a job are kept
--- @arg bytes_max of the whole queue; the runs that began first go first
+-- @arg bytes_max of the whole queue, 0: no bound; the runs that began first go first
 -- @item id the job's id
 -- @item token of the delivery
 -- @item at where these bytes stand in the run's stream
@@ -151,7 +151,7 @@ end
 local dropped, steps = 0, #plan > 0 and 64 + #plan or 0
 while first_seq < next_seq and steps > 0 do
   local owner = redis.call('HGET', log, '\t' .. digits(first_seq + 1))
-  if owner and total <= limit then
+  if owner and (total <= limit or limit == 0) then
     break
   end
   if owner then

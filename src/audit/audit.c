@@ -28,7 +28,7 @@ static const struct {
     COUNTER(lost_body_delayed), COUNTER(purged), COUNTER(kept_in), COUNTER(forgotten),
     COUNTER(stale), COUNTER(replaced), COUNTER(skipped), COUNTER(tokens),
     COUNTER(kept_bytes), COUNTER(deferred), COUNTER(trimmed), COUNTER(dead_bytes),
-    COUNTER(shelved),
+    COUNTER(shelved), COUNTER(log_bytes), COUNTER(log_dropped),
 #undef COUNTER
 #undef NUMBER
 };

@@ -69,7 +69,8 @@ show_counters(struct cli *cli, const struct weir_audit *a)
         {"replayed", a->replayed}, {"released", a->released},
         {"reclaimed", a->reclaimed + a->reclaimed_delayed}, {"cancelled", a->cancelled},
         {"expired", a->expired}, {"purged", a->purged}, {"trimmed", a->trimmed}, {"kept", a->kept},
-        {"kept_bytes", a->kept_bytes}, {"dead_bytes", a->dead_bytes}, {"shelved", a->shelved},
+        {"kept_bytes", a->kept_bytes}, {"dead_bytes", a->dead_bytes}, {"log_bytes", a->log_bytes},
+        {"log_dropped", a->log_dropped}, {"shelved", a->shelved},
         {"stale", a->stale}, {"gap", a->gap},
     };
     /* clang-format on */

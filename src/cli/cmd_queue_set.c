@@ -11,7 +11,7 @@
 struct set_opts {
     const char *engine, *backoff;
     int64_t payload_max, kept_max, kept_bytes;
-    int64_t dead_count, dead_age, dead_bytes, retry;
+    int64_t dead_count, dead_age, dead_bytes, retry, log_bytes;
 };
 
 /* clang-format off */
@@ -28,6 +28,8 @@ struct set_opts {
      "how long dead jobs are kept, 0: no limit; at first 180d"},                        \
     {"dead-max-bytes", 0, CLI_SIZE, offsetof(struct set_opts, dead_bytes), "SIZE",      \
      "bytes of dead jobs that are kept, 0: no limit; at first 1G"},                     \
+    {"log-max-bytes", 0, CLI_SIZE, offsetof(struct set_opts, log_bytes), "SIZE",        \
+     "bytes of what jobs print that are kept, 0: no limit; at first 64M"},              \
     {"retry", 0, CLI_COUNT, offsetof(struct set_opts, retry), "N",                      \
      "--retry of jobs that do not say it; at first 3"},                                 \
     {"backoff", 0, CLI_TEXT, offsetof(struct set_opts, backoff), "SPEC",                \
@@ -64,6 +66,7 @@ configure(struct cli *cli, const char *queue, const struct set_opts *o,
                                     .dead_max_jobs = setting_of(o->dead_count),
                                     .dead_max_age_ms = setting_of(o->dead_age),
                                     .dead_max_bytes = setting_of(o->dead_bytes),
+                                    .log_max_bytes = setting_of(o->log_bytes),
                                     .max_retry = setting_of(o->retry),
                                     .backoff = o->backoff};
 

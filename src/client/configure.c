@@ -1,4 +1,5 @@
-/* What holds for a queue: limits of its dead jobs, how its jobs are retried. */
+/* What holds for a queue: limits of its dead jobs and of what jobs print, how its jobs
+ * are retried. */
 #include <stdio.h>
 #include <string.h>
 
@@ -7,7 +8,7 @@
 #include "client/client_internal.h"
 #include "model/retry.h"
 
-#define PAIRS_MAX 5
+#define PAIRS_MAX 6
 
 struct pairs {
     struct wr_span words[2 * PAIRS_MAX];
@@ -68,6 +69,8 @@ weir_queue_configure(struct weir_client *c, const char *queue,
         rc = add_limit(&p, "dead_age_max", s.dead_max_age_ms, WR_TIME_MAX_MS, err);
     if (rc == WEIR_OK)
         rc = add_limit(&p, "dead_bytes_max", s.dead_max_bytes, INT64_C(1) << 50, err);
+    if (rc == WEIR_OK)
+        rc = add_limit(&p, "log_bytes_max", s.log_max_bytes, INT64_C(1) << 50, err);
     if (rc == WEIR_OK)
         rc = add_limit(&p, "retry", s.max_retry, 1000000, err);
     if (rc == WEIR_OK && !wr_backoff_parse(s.backoff, &read))

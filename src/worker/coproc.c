@@ -35,6 +35,10 @@
 static void
 log_line(struct wr_coproc *p, const char *what, const char *text, size_t len)
 {
+    if (p->current) { /* set by this very thread */
+        wr_output_add(p->current, text, len, 0);
+        wr_output_add(p->current, "\n", 1, 0);
+    }
     if (p->logged++ < LOG_LINES)
         wr_log_warn("%s %s: %.*s", p->type, what, (int)(len < 1000 ? len : 1000), text);
     else if (p->logged == LOG_LINES + 1)

@@ -1366,7 +1366,7 @@ bound_log(struct model *m, int64_t bytes, size_t steps)
             for (size_t k = 0; k < j->runs_n; k++) {
                 if (j->runs[k].seq != m->n.log_head + 1)
                     continue;
-                if (log_bytes(m) <= bytes)
+                if (log_bytes(m) <= bytes || bytes == 0)
                     return;
                 drop_run(j, k);
                 m->n.log_dropped++;

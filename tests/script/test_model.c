@@ -564,7 +564,7 @@ op_log(void)
     struct model_answer a[3];
     int worker = make_answers(a, n);
 
-    limits.bytes = one_in(3) ? 20 + below(100) : 10000;
+    limits.bytes = one_in(3) ? 20 + below(100) : one_in(8) ? 0 : 10000;
     begin(&wr_script_list_log);
     word("%s", model_worker(worker));
     word("%" PRId64, limits.head);
