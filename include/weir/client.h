@@ -89,6 +89,11 @@ enum weir_unique_conflict {
     WEIR_UNIQUE_KEEP_LAST,
 };
 
+/* One step of a chain. */
+struct weir_then {
+    const char *type, *queue; /* queue NULL: that of the job */
+};
+
 /*
  * A job to be stored. Zero means the default in every field; where the default is a
  * number, WEIR_NONE says "none":
@@ -129,6 +134,11 @@ struct weir_job {
     enum weir_unique_conflict unique_conflict;
     int64_t debounce_ms; /* with `unique`: start so long after the last enqueue with this
                             key, with the record of that one; 0: no */
+    /* Follow-up jobs: when this one succeeds the first is enqueued, exactly once, with
+     * the result as payload, then the next after that. A step of the chain keeps its
+     * result as this job does. */
+    const struct weir_then *then;
+    size_t then_count; /* at most 16 */
 };
 #define WEIR_JOB_INIT .struct_size = sizeof(struct weir_job)
 

@@ -30,6 +30,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <weir/client.h>
 #include <weir/error.h>
 
 #ifdef __cplusplus
@@ -257,6 +258,13 @@ WEIR_API bool weir_delivery_should_stop(const struct weir_delivery *d);
 /* Copied; at most 64 KiB are kept (E_TOO_BIG). */
 WEIR_API enum weir_err
 weir_delivery_set_result(struct weir_delivery *d, const void *ptr, size_t len);
+/* A follow-up job: enqueued, exactly once, if and when this delivery is booked as done;
+ * in any queue. Copied. Without an id it gets one that is the same for each repeat. At
+ * most 100, of 1 MiB in all. It cannot replace another job. E_ARG, E_TOO_BIG,
+ * E_NO_MEMORY. */
+WEIR_API enum weir_err
+weir_delivery_then(struct weir_delivery *d, const struct weir_job *job,
+                   struct weir_error *err) WEIR_MUST_CHECK;
 /* Why it failed, one line; copied, at most 1 KiB. */
 WEIR_API void
 weir_delivery_set_error(struct weir_delivery *d, const char *fmt, ...) WEIR_PRINTF(2, 3);

@@ -1,6 +1,6 @@
---- ack_apply(k, argv, first, held, notes, gone, now): ends the deliveries as done.
--- Items are id, token, result, facts; held, notes and gone (its `plain`) come from
--- answer_check(). Used by ack and by exchange.
+--- ack_apply(k, argv, first, words, held, notes, gone, now): ends the deliveries as done.
+-- Items of `words` words are id, token, result, facts, ...; held, notes and gone (its `plain`)
+-- come from answer_check(). Used by ack, ack_then and exchange.
 --- @include answer
 --- @include errors
 --- @include memory
@@ -8,9 +8,9 @@
 local SMALL_RESULTS = 256 -- bytes in a call: not worth asking whether the server is full
 
 -- Those who wait get the result also when the job keeps none.
-local function ack_tell(k, argv, first, ids, kept, dropped)
+local function ack_tell(k, argv, first, words, ids, kept, dropped)
   local results, is_kept = {}, {}
-  for i = #argv - 3, first, -4 do -- of an id given twice the first one counts
+  for i = #argv - words + 1, first, -words do -- of an id given twice the first one counts
     results[argv[i]] = argv[i + 2]
   end
   for i = 2, #kept, 2 do
@@ -31,7 +31,7 @@ local function ack_drop(k, results, now)
   ledger_add(k.stats, 'results_dropped', #results / 2)
 end
 
-local function ack_apply(k, argv, first, held, notes, gone, now)
+local function ack_apply(k, argv, first, words, held, notes, gone, now)
   if #held + #gone == 0 then
     answer_count(k, notes)
     return
@@ -83,6 +83,6 @@ local function ack_apply(k, argv, first, held, notes, gone, now)
   ledger_add(k.stats, 'done', #ids)
   answer_count(k, notes)
   if k.waited then
-    ack_tell(k, argv, first, ids, kept, dropped)
+    ack_tell(k, argv, first, words, ids, kept, dropped)
   end
 end

@@ -50,5 +50,5 @@ touch('HLEN', jobs, results, errors, log, stats, unique)
 touch('ZCARD', kept)
 local plain = {}
 local held, notes = answer_check(k, ARGV, ITEM_FIRST, ITEM_WORDS, worker, plain)
-ack_apply(k, ARGV, ITEM_FIRST, held, notes, plain, now)
+ack_apply(k, ARGV, ITEM_FIRST, ITEM_WORDS, held, notes, plain, now)
 return {'OK', unpack(notes)}

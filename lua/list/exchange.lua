@@ -72,11 +72,11 @@ if bodies_missing(k) then
   -- An id may stand in two places: what the acks end must be gone before it is looked at.
   touch('HLEN', stats, tombs, unique, claims)
   touch('LLEN', ready, wake, due)
-  ack_apply(k, ARGV, ITEM_FIRST, held, notes, plain, now)
+  ack_apply(k, ARGV, ITEM_FIRST, ITEM_WORDS, held, notes, plain, now)
   plan = reserve_plan(k, r, now)
 else
   plan = reserve_plan(k, r, now)
-  ack_apply(k, ARGV, ITEM_FIRST, held, notes, plain, now)
+  ack_apply(k, ARGV, ITEM_FIRST, ITEM_WORDS, held, notes, plain, now)
   if k.let_in then -- it may be next, or stand where the plan saw a tombstone
     plan = reserve_plan(k, r, now)
   end

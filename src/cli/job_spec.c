@@ -76,6 +76,33 @@ read_expires(const char *text, int64_t *out, struct weir_error *err)
     return WEIR_OK;
 }
 
+/* "thumb@images,mail": types, each with the queue it goes to if that is another one. */
+static enum weir_err
+read_then(const char *text, struct cli_job *out, struct weir_error *err)
+{
+    size_t n = 0;
+
+    out->then_text = cli_strdup(text);
+    for (char *at = out->then_text; at;) {
+        char *step = at, *comma = strchr(at, ','), *queue;
+
+        at = comma ? comma + 1 : NULL;
+        if (comma)
+            *comma = '\0';
+        queue = strrchr(step, '@');
+        if (queue)
+            *queue++ = '\0';
+        if (*step == '\0' || (queue && *queue == '\0'))
+            return wr_fail(err, WEIR_E_ARG, 0, "then: \"%.60s\" is not TYPE[@Q],...",
+                           text);
+        out->then = cli_grow(out->then, n + 1, sizeof(*out->then));
+        out->then[n++] = (struct weir_then){step, queue};
+    }
+    out->job.then = out->then;
+    out->job.then_count = n;
+    return WEIR_OK;
+}
+
 static enum weir_err
 read_meta(const struct cli_list *list, struct cli_job *out, struct weir_error *err)
 {
@@ -160,6 +187,8 @@ cli_job_make(const struct cli_job_spec *s, int64_t max_retry, struct cli_job *ou
         rc = read_unique(s->unique, out, err);
     if (rc == WEIR_OK && s->expires)
         rc = read_expires(s->expires, &out->job.expires_ms, err);
+    if (rc == WEIR_OK && s->then)
+        rc = read_then(s->then, out, err);
     if (rc == WEIR_OK)
         rc = read_meta(&s->meta, out, err);
     return rc;
@@ -176,6 +205,8 @@ cli_job_fini(struct cli_job *j)
     free(j->meta_texts);
     free(j->meta);
     free(j->unique);
+    free(j->then);
+    free(j->then_text);
     free(j->payload);
     wr_json_free(j->line);
     *j = (struct cli_job){0};

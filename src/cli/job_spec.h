@@ -9,7 +9,7 @@
 
 /* As given; numbers CLI_UNSET and texts NULL where not. */
 struct cli_job_spec {
-    const char *queue, *id, *backoff, *unique, *unique_states, *expires;
+    const char *queue, *id, *backoff, *unique, *unique_states, *expires, *then;
     int64_t in, at, retry, max_deliveries, timeout, kill_after, keep_result, debounce;
     struct cli_list meta; /* "NAME=VALUE" */
     bool replace, keep_last;
@@ -35,6 +35,7 @@ struct cli_job_spec {
     {"debounce", 0, CLI_DURATION, CLI_JOB_FIELD(base, debounce), "D", "with --unique: start so long after the last one with KEY, with its payload"}, \
     {"keep-last", 0, CLI_FLAG, CLI_JOB_FIELD(base, keep_last), NULL, "with --unique: one that waits gets this record; after one that runs one more runs"}, \
     {"replace", 0, CLI_FLAG, CLI_JOB_FIELD(base, replace), NULL, "a waiting job of this id (or KEY) gets this record, a finished one runs again"}, \
+    {"then", 0, CLI_TEXT, CLI_JOB_FIELD(base, then), "TYPE[@Q],...", "when it succeeds, a job of this type with its result as payload; then the next"}, \
     {"meta", 0, CLI_LIST, CLI_JOB_FIELD(base, meta), "K=V", "a text beside the payload; may be repeated"}, \
     {"keep-result", 0, CLI_DURATION, CLI_JOB_FIELD(base, keep_result), "D", "how long it can be looked at when done; default 24h"}
 /* clang-format on */
@@ -43,6 +44,8 @@ struct cli_job_spec {
 struct cli_job {
     struct weir_job job;
     char *unique;
+    struct weir_then *then;
+    char *then_text;
     struct weir_meta *meta;
     char **meta_texts;
     size_t meta_n;

@@ -123,6 +123,10 @@ check_entry(const struct weir_cron *e, struct weir_error *err)
         e->job->replace)
         return wr_fail(err, WEIR_E_ARG, 0,
                        "cron entry: queue, id, delay, at and replace are not its job's");
+    if (e->job->then_count > 0)
+        return wr_fail(err, WEIR_E_ARG, 0,
+                       "then: the job of a cron entry has no follow-up jobs; let its "
+                       "handler ask for them");
     if (e->job->debounce_ms || e->job->unique_conflict)
         return wr_fail(
             err, WEIR_E_ARG, 0,

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "client/client_internal.h"
 #include "model/codec.h"
+#include "model/follow.h"
 #include "model/retry.h"
 #include "model/unique.h"
 
@@ -19,7 +20,7 @@
 /* A job made ready to be sent. The spans of `item` point into it and into the job. */
 struct prepared {
     struct weir_job_id id;
-    struct wr_buf head, tail, meta, unique, states;
+    struct wr_buf head, tail, meta, unique, states, then;
     char due[32];
     struct wr_admit item;
 };
@@ -32,6 +33,7 @@ prepared_fini(struct prepared *p)
     wr_buf_fini(&p->meta);
     wr_buf_fini(&p->unique);
     wr_buf_fini(&p->states);
+    wr_buf_fini(&p->then);
 }
 
 /* 0 is the default, WEIR_NONE is none. */
@@ -155,6 +157,27 @@ write_meta(const struct weir_job *job, struct wr_buf *out, struct weir_error *er
 }
 
 static enum weir_err
+write_then(const struct weir_job *job, struct wr_buf *out, struct weir_error *err)
+{
+    if (job->then_count > WR_THEN_MAX || (job->then_count > 0 && !job->then))
+        return wr_fail(err, WEIR_E_ARG, 0, "then: at most %d steps", WR_THEN_MAX);
+    for (size_t i = 0; i < job->then_count; i++) {
+        const char *queue = job->then[i].queue ? job->then[i].queue
+                            : job->queue       ? job->queue
+                                               : "default";
+
+        if (!job->then[i].type || !wr_text_is_type(wr_span_str(job->then[i].type)))
+            return wr_fail(err, WEIR_E_ARG, 0,
+                           "then: a type is 1 to 128 bytes, no control characters");
+        if (!wr_text_is_queue(wr_span_str(queue)))
+            return wr_fail(err, WEIR_E_ARG, 0, "then: queue %.100s: not a queue's name",
+                           queue);
+        wr_then_add(out, wr_span_str(job->then[i].type), wr_span_str(queue));
+    }
+    return WEIR_OK;
+}
+
+static enum weir_err
 write_record(const struct weir_job *job, struct prepared *p, struct weir_error *err)
 {
     struct wr_record r = {
@@ -172,8 +195,11 @@ write_record(const struct weir_job *job, struct prepared *p, struct weir_error *
     };
     enum weir_err rc = write_meta(job, &p->meta, err);
 
+    if (rc == WEIR_OK)
+        rc = write_then(job, &p->then, err);
     if (rc != WEIR_OK)
         return rc;
+    r.then = wr_buf_span(&p->then);
     r.meta = wr_buf_span(&p->meta);
     (void)wr_unique_states_write(job->unique_states, &p->states);
     r.unique_states = wr_buf_span(&p->states);
@@ -253,6 +279,41 @@ wr_client_template(const struct weir_job *job, struct wr_buf *head, struct wr_bu
         p.head = p.tail = (struct wr_buf){0};
     }
     prepared_fini(&p);
+    return rc;
+}
+
+enum weir_err
+wr_client_follow(const struct weir_job *given, const char *channel, size_t n,
+                 struct wr_buf *out, struct weir_error *err)
+{
+    struct weir_job job = {0};
+    struct prepared p = {0};
+    char id[21];
+    enum weir_err rc;
+
+    memcpy(&job, given,
+           given->struct_size < sizeof(job) ? given->struct_size : sizeof(job));
+    job.struct_size = sizeof(job);
+    if (!job.queue)
+        job.queue = "default";
+    wr_follow_id(channel, n, id);
+    if (!job.id)
+        job.id = id;
+    if (!wr_text_is_queue(wr_span_str(job.queue)))
+        return wr_fail(err, WEIR_E_ARG, 0, "queue %.100s: not a queue's name", job.queue);
+    rc = prepare(&job, &p, err);
+    if (rc == WEIR_OK && may_replace(&job))
+        rc = wr_fail(err, WEIR_E_ARG, 0, "a follow-up job cannot replace another");
+    if (rc == WEIR_OK)
+        wr_follow_write(out, &(struct wr_follow){.queue = wr_span_str(job.queue),
+                                                 .id = p.item.id,
+                                                 .head = p.item.head,
+                                                 .tail = p.item.tail,
+                                                 .unique = p.item.unique,
+                                                 .due = p.item.due});
+    prepared_fini(&p);
+    if (rc == WEIR_OK && out->failed)
+        rc = wr_fail(err, WEIR_E_NO_MEMORY, 0, "follow-up job");
     return rc;
 }
 

@@ -151,6 +151,8 @@ read_option(struct wr_record *r, struct wr_span word)
         return decode_word(r, value, &r->unique);
     if (has_prefix(word, "unique_states="))
         return decode_word(r, value, &r->unique_states);
+    if (has_prefix(word, "then="))
+        return decode_word(r, value, &r->then);
     if (has_prefix(word, "lost_body="))
         r->lost_body = true;
     else if (has_prefix(word, "meta."))
@@ -276,6 +278,7 @@ wr_record_write(const struct wr_record *r, struct wr_buf *head, struct wr_buf *t
     add_word(tail, "backoff", r->backoff);
     add_word(tail, "unique", r->unique);
     add_word(tail, "unique_states", r->unique_states);
+    add_word(tail, "then", r->then);
     if (r->meta.len > 0) {
         wr_buf_add_str(tail, " ");
         wr_buf_add(tail, r->meta.ptr, r->meta.len);

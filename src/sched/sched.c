@@ -34,6 +34,9 @@
 #define BLOCK_S "5"
 #define BLOCK_MS 5000
 #define BLOCK_SLACK_MS 2000
+#define RELAY_AGE_MS \
+    1000 /* follow-up jobs whose worker has had so long to enqueue them */
+#define RELAY_IDLE_MS 10000
 #define CONNECT_MS 2000
 #define AWAY_MAX_MS 1000
 
@@ -45,10 +48,11 @@ enum step {
     FORGET,
     TRIM,
     SWEEP,
+    RELAY,
     STEPS
 };
-static const char *const step_names[] = {"lead",   "promote", "cron", "reclaim",
-                                         "forget", "trim",    "sweep"};
+static const char *const step_names[] = {"lead",   "promote", "cron",  "reclaim",
+                                         "forget", "trim",    "sweep", "relay"};
 
 /* What is known of one queue. All times are monotonic, in us. */
 struct watch {
@@ -409,6 +413,23 @@ step_sweep(struct wr_sched *s, struct watch *w)
         w->at[SWEEP] = wr_clock_us() + ms(TIDY_MS);
 }
 
+/* Follow-up jobs whose worker died between the end of its job and their enqueue. */
+static void
+step_relay(struct wr_sched *s, struct watch *w)
+{
+    struct weir_error err = {0};
+    size_t relayed;
+    bool more;
+    enum weir_err rc = wr_store_relay_late(s->store, w->queue, RELAY_AGE_MS, BATCH_FIRST,
+                                           &relayed, &more, &err);
+
+    if (relayed > 0)
+        wr_log_info("scheduler: queue %s: the follow-up jobs of %zu jobs enqueued",
+                    wr_queue_name(w->queue), relayed);
+    if (went_well(s, w, RELAY, rc, &err))
+        w->at[RELAY] = wr_clock_us() + ms(more ? RELAY_AGE_MS : RELAY_IDLE_MS);
+}
+
 /* Not the leader's alone: what it does not fire, others do a little later. */
 static void
 step_cron(struct wr_sched *s, struct watch *w)
@@ -436,7 +457,7 @@ step_watch(struct wr_sched *s, struct watch *w)
     static void (*const steps[])(struct wr_sched *, struct watch *) = {
         [LEAD] = step_lead,       [PROMOTE] = step_promote, [CRON] = step_cron,
         [RECLAIM] = step_reclaim, [FORGET] = step_forget,   [TRIM] = step_trim,
-        [SWEEP] = step_sweep,
+        [SWEEP] = step_sweep,     [RELAY] = step_relay,
     };
 
     for (int step = LEAD; step < STEPS && !(s->away && wr_clock_us() < s->retry_at);
@@ -458,7 +479,11 @@ step_watch(struct wr_sched *s, struct watch *w)
 static void
 owe_promote(struct watch *w)
 {
+    int64_t relay_at = wr_clock_us() + ms(RELAY_AGE_MS * 3 / 2);
+
     w->at[PROMOTE] = w->at[CRON] = 0;
+    if (relay_at < w->at[RELAY]) /* the marker may stand for them */
+        w->at[RELAY] = relay_at;
     wr_cron_watch_look(&w->cron);
     w->owes_until = wr_clock_us() + ms(PROMOTE_IDLE_MS);
 }

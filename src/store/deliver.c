@@ -206,6 +206,15 @@ ack_item(struct wr_call *c, const struct wr_answer *a, char number[24])
 }
 
 static void
+then_item(struct wr_call *c, const struct wr_answer *a, char number[24])
+{
+    (void)number;
+    wr_call_arg(c, a->result);
+    wr_call_arg(c, a->facts);
+    wr_call_arg(c, a->follow);
+}
+
+static void
 retry_item(struct wr_call *c, const struct wr_answer *a, char number[24])
 {
     snprintf(number, 24, "%lld", (long long)(a->delay_ms > 0 ? a->delay_ms : 0));
@@ -268,6 +277,15 @@ wr_store_ack(struct wr_store *store, struct wr_queue *queue, const char *worker,
 {
     return answer(store, queue, &wr_script_list_ack, ack_item, worker, answers, n, out,
                   err);
+}
+
+enum weir_err
+wr_store_ack_then(struct wr_store *store, struct wr_queue *queue, const char *worker,
+                  const struct wr_answer *answers, size_t n, enum wr_answered *out,
+                  struct weir_error *err)
+{
+    return answer(store, queue, &wr_script_list_ack_then, then_item, worker, answers, n,
+                  out, err);
 }
 
 enum weir_err

@@ -160,6 +160,7 @@ struct wr_reserve {
 struct wr_answer {
     struct wr_span id, token;
     struct wr_span result; /* ack */
+    struct wr_span follow; /* ack_then: its follow-up jobs, see model/follow.h */
     int64_t delay_ms;      /* retry */
     bool snoozed;          /* retry: does not use up an attempt */
     const char *reason;    /* bury: "attempts" or "permanent" */
@@ -201,6 +202,22 @@ enum weir_err wr_store_reserve(struct wr_store *store, struct wr_queue *queue,
 enum weir_err wr_store_ack(struct wr_store *store, struct wr_queue *queue,
                            const char *worker, const struct wr_answer *answers, size_t n,
                            enum wr_answered *out, struct weir_error *err) WEIR_MUST_CHECK;
+/* As ack, for answers with follow-up jobs: they are in the outbox when this returns. */
+enum weir_err
+wr_store_ack_then(struct wr_store *store, struct wr_queue *queue, const char *worker,
+                  const struct wr_answer *answers, size_t n, enum wr_answered *out,
+                  struct weir_error *err) WEIR_MUST_CHECK;
+/* Enqueues the follow-up jobs that lie in the outbox of `queue` under this token (text as
+ * given to ack_then), then takes them out. May be repeated, also by another process, for
+ * an hour: the channel in the text makes it harmless. An error leaves them there. */
+enum weir_err
+wr_store_relay(struct wr_store *store, struct wr_queue *queue, struct wr_span token,
+               struct wr_span text, struct weir_error *err) WEIR_MUST_CHECK;
+/* The same for what lies there longer than age_ms, at most `limit` of them. *more: others
+ * are left. */
+enum weir_err wr_store_relay_late(struct wr_store *store, struct wr_queue *queue,
+                                  int64_t age_ms, size_t limit, size_t *relayed,
+                                  bool *more, struct weir_error *err) WEIR_MUST_CHECK;
 enum weir_err
 wr_store_retry(struct wr_store *store, struct wr_queue *queue, const char *worker,
                const struct wr_answer *answers, size_t n, enum wr_answered *out,

@@ -56,6 +56,8 @@ struct weir_delivery {
 
     /* What the handler said. */
     struct wr_buf result;
+    struct wr_buf follow; /* follow-up jobs, as model/follow.h writes them */
+    size_t follow_n;
     struct wr_buf meta_value; /* what weir_delivery_meta() answered last */
     char error[1024];
     int64_t delay_ms;    /* -1: by policy */

@@ -62,7 +62,7 @@ wr_io_put_answer(struct wr_line *l, enum wr_verdict kind, struct wr_run *run)
 static bool
 waits_for_output(struct wr_io *io, struct wr_run *run, enum wr_verdict kind)
 {
-    bool discard = kind == WR_VERDICT_ACK && run->d.record.keep_ms == 0;
+    bool discard = kind <= WR_VERDICT_ACK_THEN && run->d.record.keep_ms == 0;
 
     if (!wr_output_end(&run->d, discard) || io->hurry || io->orphaned)
         return false;
@@ -141,6 +141,7 @@ fill_answer(const struct wr_run *run, struct wr_answer *a)
         .id = wr_span_str(d->id),
         .token = wr_span_str(d->state.token),
         .result = wr_buf_span(&d->result),
+        .follow = wr_buf_span(&d->follow),
         .delay_ms = d->delay_ms,
         .snoozed = strcmp(run->reason, "snoozed") == 0,
         .reason = strcmp(run->reason, "permanent") == 0 ? "permanent" : "attempts",
@@ -152,7 +153,7 @@ fill_answer(const struct wr_run *run, struct wr_answer *a)
 static void
 say_answered(const struct wr_run *run, enum wr_verdict kind, enum wr_answered word)
 {
-    static const char *const names[] = {"ack", "retry", "bury", "release"};
+    static const char *const names[] = {"ack", "ack", "retry", "bury", "release"};
 
     if (word == WR_ANSWERED_STALE)
         wr_log_warn("job %s: %s refused, the job is somebody else's now", run->d.id,
@@ -169,8 +170,20 @@ count_answer(struct wr_io *io, const struct wr_run *run, enum wr_verdict kind)
         return;
     atomic_fetch_add_explicit(&io->o->page->answered, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&io->w->shared->processed, 1, memory_order_relaxed);
-    if (kind != WR_VERDICT_ACK && strcmp(run->reason, "snoozed") != 0)
+    if (kind > WR_VERDICT_ACK_THEN && strcmp(run->reason, "snoozed") != 0)
         atomic_fetch_add_explicit(&io->w->shared->failed, 1, memory_order_relaxed);
+}
+
+/* From the outbox into their queues. What fails is done by the scheduler's leader. */
+static void
+relay(struct wr_io *io, struct wr_line *l, const struct wr_run *run)
+{
+    struct weir_error err = {0};
+
+    if (wr_store_relay(io->store, l->queue, wr_span_str(run->d.state.token),
+                       wr_buf_span(&run->d.follow), &err) != WEIR_OK)
+        wr_log_warn("job %s: its follow-up jobs wait in the outbox: %s", run->d.id,
+                    err.text);
 }
 
 /* Takes the first n of a list that were given, and frees them. */
@@ -189,6 +202,8 @@ drop_answers(struct wr_io *io, struct wr_line *l, enum wr_verdict kind, size_t n
             p->last = &p->first;
         p->n--;
         say_answered(run, kind, words[i]);
+        if (kind == WR_VERDICT_ACK_THEN && words[i] == WR_ANSWERED_OK)
+            relay(io, l, run);
         io->outstanding--;
         l->outstanding--;
         count_answer(io, run, kind);
@@ -249,7 +264,7 @@ fill_answers(const struct wr_pending *p, struct wr_answer *out, size_t max)
     for (struct wr_run *run = p->first; run && n < max && bytes < WR_BATCH_BYTES;
          run = run->next) {
         fill_answer(run, &out[n++]);
-        bytes += run->d.result.len;
+        bytes += run->d.result.len + run->d.follow.len;
     }
     return n;
 }
@@ -426,6 +441,7 @@ bool
 wr_io_serve_line(struct wr_io *io, struct wr_line *l)
 {
     static const answer_fn give[] = {
+        [WR_VERDICT_ACK_THEN] = wr_store_ack_then,
         [WR_VERDICT_RETRY] = wr_store_retry,
         [WR_VERDICT_BURY] = wr_store_bury,
         [WR_VERDICT_RELEASE] = wr_store_release,
@@ -433,7 +449,7 @@ wr_io_serve_line(struct wr_io *io, struct wr_line *l)
     struct wr_reserve r = {0};
     bool done = false;
 
-    for (int kind = WR_VERDICT_RETRY; kind < WR_VERDICTS; kind++) {
+    for (int kind = WR_VERDICT_ACK_THEN; kind < WR_VERDICTS; kind++) {
         if (l->answers[kind].n == 0 || (kind == WR_VERDICT_RELEASE && !may_release(io)))
             continue;
         if (!give_answers(io, l, (enum wr_verdict)kind, give[kind]))

@@ -110,6 +110,8 @@ fill_run(struct wr_io *io, struct wr_run *run, struct wr_line *line,
     atomic_store(&run->fence_ms, sent_ms + lease - wr_lease_margin_ms(lease));
     atomic_store(&run->d.stop, WR_STOP_NONE);
     wr_buf_clear(&run->d.result);
+    wr_buf_clear(&run->d.follow);
+    run->d.follow_n = 0;
     run->d.queue = wr_queue_name(line->queue);
     run->d.id = d->id.ptr;
     run->d.worker = io->o->page->worker;

@@ -124,7 +124,9 @@ wr_judge(struct wr_run *run)
     run->reason = "failed";
     switch (run->outcome) {
     case WEIR_DONE:
-        return WR_VERDICT_ACK;
+        if (!wr_follow_up(run))
+            break;
+        return run->d.follow_n > 0 ? WR_VERDICT_ACK_THEN : WR_VERDICT_ACK;
     case WEIR_SNOOZE:
         return snooze_run(run);
     case WEIR_PERMANENT:

@@ -360,6 +360,8 @@ wr_runner_free_run(struct wr_runner *r, struct wr_run *run)
     run->in_use = false;
     pthread_mutex_unlock(&r->mu);
     wr_record_fini(&run->d.record);
+    if (run->d.follow.cap > 0)
+        wr_buf_fini(&run->d.follow);
     if (run->d.result.cap > 4096)
         wr_buf_fini(&run->d.result);
     wr_buf_fini(&run->d.log);

@@ -202,11 +202,16 @@ void wr_run_stop(struct wr_run *run, enum wr_stop why);
 /* How an answer is given. */
 enum wr_verdict {
     WR_VERDICT_ACK,
+    WR_VERDICT_ACK_THEN, /* with follow-up jobs */
     WR_VERDICT_RETRY,
     WR_VERDICT_BURY,
     WR_VERDICT_RELEASE,
     WR_VERDICTS
 };
+
+/* follow.c: a run that succeeded gets the next step of its chain among its follow-up
+ * jobs. False: that cannot be, its error says why. */
+bool wr_follow_up(struct wr_run *run);
 
 /* Of a run that finished: sets its reason, delay and error text. A success wins over a
  * late stop; else the stop over what the handler said. */

@@ -188,6 +188,8 @@ struct model_log {
 };
 void model_log(struct model *m, int worker, const struct model_log *limits,
                const struct model_answer *a, size_t n, struct wr_buf *out);
+void model_ack_then(struct model *m, int worker, const struct model_answer *a, size_t n,
+                    struct wr_buf *out);
 void model_ack(struct model *m, int worker, const struct model_answer *a, size_t n,
                struct wr_buf *out);
 void model_retry(struct model *m, int worker, const struct model_answer *a, size_t n,

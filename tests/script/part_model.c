@@ -1128,6 +1128,17 @@ model_ack(struct model *m, int worker, const struct model_answer *a, size_t n,
 }
 
 void
+model_ack_then(struct model *m, int worker, const struct model_answer *a, size_t n,
+               struct wr_buf *out)
+{
+    int64_t before = m->n.done;
+
+    model_ack(m, worker, a, n, out);
+    if (m->n.done > before)
+        m->due = true; /* wakes the scheduler, which looks into the outbox */
+}
+
+void
 model_exchange(struct model *m, const struct model_reserve *r,
                const struct model_answer *a, size_t n, struct wr_buf *out)
 {

@@ -20,6 +20,7 @@
 
 #include "base/clock.h"
 #include "client/client_internal.h"
+#include "model/follow.h"
 
 #define POINTS_MAX 400 /* no call has more */
 #define WORKER "w"
@@ -180,6 +181,33 @@ static enum weir_err
 act_ack(struct actor *a)
 {
     return give_answer(a, wr_store_ack);
+}
+
+/* As a worker does it: the answer, then the follow-up job from the outbox to its queue.
+ */
+static enum weir_err
+act_ack_then(struct actor *a)
+{
+    static struct wr_buf follow;
+    struct wr_answer answer = answer_of("A");
+    char channel[WR_FOLLOW_CHANNEL_LEN + 1];
+    enum wr_answered word;
+    enum weir_err rc;
+
+    wr_buf_clear(&follow);
+    wr_follow_channel("q", "A", "1", channel);
+    wr_follow_begin(&follow, channel);
+    wr_follow_write(&follow, &(struct wr_follow){.queue = wr_span_str("q"),
+                                                 .id = wr_span_str("F"),
+                                                 .head = wr_span_str("1 t"),
+                                                 .tail = wr_span_str("\nx")});
+    answer.follow = wr_buf_span(&follow);
+    rc = wr_store_ack_then(a->store, a->queue, WORKER, &answer, 1, &word, &a->err);
+    if (rc == WEIR_OK && word == WR_ANSWERED_STALE)
+        return WEIR_E_BUG;
+    return rc == WEIR_OK && word == WR_ANSWERED_OK
+               ? wr_store_relay(a->store, a->queue, answer.token, answer.follow, &a->err)
+               : rc;
 }
 
 static enum weir_err
@@ -412,6 +440,21 @@ must_be_flagged(void)
     assert_int_equal(rig_release(WORKER, "A"), WR_ANSWERED_CANCELLED);
 }
 
+/* Whoever died where: the scheduler's leader enqueues what lies in the outbox. */
+static void
+one_follows(void)
+{
+    size_t relayed;
+    bool more;
+
+    assert_int_equal(
+        wr_store_relay_late(rig.store, rig.queue, 0, 10, &relayed, &more, &rig.err),
+        WEIR_OK);
+    assert_string_equal(redis_do(rig.redis, "EXISTS weir:{q}:outbox"), "0");
+    assert_string_equal(redis_do(rig.redis, "HEXISTS weir:{q}:jobs F"), "1");
+    assert_null(strchr(redis_do(rig.redis, "LPOS weir:{q}:ready F COUNT 0"), ' '));
+}
+
 static void
 must_be_swept(void)
 {
@@ -460,6 +503,7 @@ static const struct transition {
     {"extend", one_runs, act_extend, "JPS", "deliveries", 1, must_be_renewed},
     {"progress", one_runs, act_progress, "JPS", "deliveries", 1, must_be_half},
     {"ack", one_runs, act_ack, "", "done", 1, nothing},
+    {"ack_then", one_runs, act_ack_then, "", "done", 1, one_follows},
     {"ack, kept", one_runs_to_be_kept, act_ack, "JKS", "kept_in", 1, nothing},
     {"retry", one_runs, act_retry, "JLS", "retried", 1, nothing},
     {"bury", one_runs, act_bury, "JSX", "buried", 1, nothing},

@@ -473,10 +473,12 @@ answer_words(const struct model_answer *a, size_t n, const char *kind)
             word("%" PRId64, a[i].limit);
         else if (kind[0] == 'h')
             word(a[i].started ? "1" : "0");
-        if (strchr("arb", kind[0]))
+        if (strchr("arbt", kind[0]))
             word("%s", a[i].text);
-        if (strchr("arb-", kind[0]))
+        if (strchr("arb-t", kind[0]))
             word("%s", a[i].facts);
+        if (kind[0] == 't')
+            word("follow-up of %s", a[i].job->id);
     }
 }
 
@@ -506,10 +508,11 @@ op_answer(void)
                        size_t n, struct wr_buf *out);
         const char *kind;
     } rows[] = {{&wr_script_list_ack, model_ack, "ack"},
+                {&wr_script_list_ack_then, model_ack_then, "then"},
                 {&wr_script_list_retry, model_retry, "retry"},
                 {&wr_script_list_bury, model_bury, "bury"},
                 {&wr_script_list_release, model_release, "-"}};
-    size_t which = (size_t)below(4), n = 1 + (size_t)below(3);
+    size_t which = (size_t)below(5), n = 1 + (size_t)below(3);
     struct model_answer a[3];
     int worker = make_answers(a, n);
 

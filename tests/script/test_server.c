@@ -61,6 +61,11 @@ static const struct row {
     {&wr_script_list_ack,
      false,
      {NOW, "w", "P1", "PN", "", "", "P2", "PN", "out", "wall:5"}},
+    {&wr_script_list_ack_then,
+     false,
+     {NOW, "w", "P1", "PN", "", "", "ch\nx", "P2", "PN", "out", "", "ch\ny"}},
+    {&wr_script_list_outbox, false, {NOW, "0", "10"}},
+    {&wr_script_list_outbox_done, false, {"7"}},
     {&wr_script_list_retry,
      false,
      {NOW, "w", "P1", "PN", "5", "failed", "x", "wall:5", "P3", "PN", "5", "failed", "x",
@@ -278,7 +283,7 @@ static bool
 asks_for_the_engine(const struct wr_script *s)
 {
     return s != &wr_script_list_extend && s != &wr_script_list_progress &&
-           s != &wr_script_list_farewell;
+           s != &wr_script_list_farewell && s != &wr_script_list_outbox_done;
 }
 
 static void

@@ -16,7 +16,7 @@ static const char *const queue_keys[] = {
     "dead",    "kept",    "jobs",   "state",  "results",           "errors",
     "log",     "stats",   "claims", "config", "producers",         "unique",
     "windows", "wake",    "due",    "lock",   "heartbeat_promote", "heartbeat_reclaim",
-    "cron",    "waiters", NULL};
+    "cron",    "waiters", "outbox", NULL};
 static const char *const other_keys[] = {"queues", "workers", "worker", "hint", NULL};
 static const char *const key_types[] = {"LIST", "HASH",   "ZSET", "STRING",
                                         "SET",  "STREAM", NULL};

@@ -1,0 +1,67 @@
+--- ack_then: as ack, for jobs whose success has follow-up jobs.
+--
+-- @flags allow-oom
+-- @transition processing -> done
+-- @key ready LIST ids that wait, taken from the right
+-- @key tombs HASH ids cancelled while they stand in ready
+-- @key delayed ZSET id -> due time, ms
+-- @key wake LIST the marker that wakes one worker
+-- @key processing ZSET id -> end of its lease, ms
+-- @key kept ZSET id -> when it is forgotten, ms
+-- @key jobs HASH id -> record
+-- @key state HASH id -> what changes
+-- @key results HASH id -> result
+-- @key errors HASH id -> last errors
+-- @key log HASH id -> captured output
+-- @key stats HASH the ledger's counters
+-- @key unique HASH unique key -> id that holds it
+-- @key waiters HASH id -> who waits for its end
+-- @key outbox HASH token -> follow-up jobs to be enqueued
+-- @key due LIST the marker that wakes the scheduler
+-- @key config HASH engine, limits, paused
+-- @arg now the test clock, ms; empty: the server's
+-- @arg worker the worker's id
+-- @item id the job's id
+-- @item token of the delivery
+-- @item result bytes; kept only if the job keeps results
+-- @item facts of the run, one word, see docs/keys.md; may be empty
+-- @item follow its follow-up jobs
+-- @returns OK done, but for the items in the notes
+-- @returns ENGINE the queue is stored by another engine
+-- @returns NOQUEUE nobody made this queue
+-- @returns CORRUPT the config is gone, jobs are there
+-- @answer ANSWERED this delivery was answered before; nothing changed
+-- @answer STALE another delivery owns the job; nothing changed
+-- @answer GONE no such job; nothing changed
+-- @cost O(jobs * log processing)
+--
+-- The follow-ups may belong to other queues, on other nodes of a cluster: they are put
+-- into the outbox in the same step as the job is done. Whoever enqueued them takes them
+-- out (outbox_done): the worker at once, else the scheduler's leader, which the due
+-- marker wakes. Reply: word, then position, word of each item that was not held.
+--- @include ack
+--- @include engine
+--- @include touch
+
+local k = {ready = ready, tombs = tombs, delayed = delayed, wake = wake, processing = processing, kept = kept, jobs = jobs, state = state, results = results, errors = errors, log = log, stats = stats, unique = unique, waiters = waiters, }
+local now = clock(now_arg)
+local q = redis.call('HMGET', config, 'engine', 'paused')
+k.paused = q[2]
+local word = engine_word(q[1], stats, jobs, processing)
+if word then
+  return {word}
+end
+ended_touch(k)
+touch('HLEN', jobs, results, errors, log, stats, unique, outbox)
+touch('ZCARD', kept)
+touch('LLEN', due)
+local held, notes = answer_check(k, ARGV, ITEM_FIRST, ITEM_WORDS, worker)
+
+for _, h in ipairs(held) do
+  redis.call('HSET', outbox, ARGV[h.at + 1], digits(now) .. '\n' .. ARGV[h.at + 4])
+end
+if #held > 0 and redis.call('EXISTS', due) == 0 then
+  redis.call('LPUSH', due, '1')
+end
+ack_apply(k, ARGV, ITEM_FIRST, ITEM_WORDS, held, notes, {}, now)
+return {'OK', unpack(notes)}
