@@ -134,7 +134,7 @@ struct wr_run {
     enum weir_outcome outcome; /* valid when FINISHED */
     const char *reason;        /* of its answer: failed, snoozed, attempts, permanent */
     int version;               /* of a record that cannot be read */
-    int64_t claimed_ms;        /* monotonic */
+    int64_t claimed_ms;        /* when it came, monotonic: how long it waits for a slot */
     _Atomic int64_t fence_ms;  /* monotonic: renewed since, or stopped before then */
     int64_t stopped_ms;        /* when it was told to stop; 0: not */
     int64_t took_ms;           /* its handler; -1: it was not called */

@@ -89,13 +89,17 @@ on_terminal() {
     TERM=xterm script -qec "$*" /dev/null
 }
 
-# A wall clock that can be set while a process runs; the monotonic one goes on as it is.
-with_clock() {
-    local lib
-    lib=$(echo /usr/lib/*/faketime/libfaketimeMT.so.1)
-    [ -e "$lib" ] || skip 'no libfaketime'
+# A wall clock that can be set while a process runs; the monotonic one goes on as it is. A
+# test whose with_clock runs in the background begins with needs_clock.
+needs_clock() {
+    faketime=$(echo /usr/lib/*/faketime/libfaketimeMT.so.1)
+    [ -e "$faketime" ] || skip 'no libfaketime'
     ! ldd "$WEIR" | grep -q libasan || skip 'the sanitizer wants to be loaded first'
+}
+
+with_clock() {
+    needs_clock
     echo "$1" >"$BATS_TEST_TMPDIR/clock"
-    env LD_PRELOAD="$lib" FAKETIME_TIMESTAMP_FILE="$BATS_TEST_TMPDIR/clock" FAKETIME_NO_CACHE=1 \
-        FAKETIME_DONT_FAKE_MONOTONIC=1 FAKETIME_DONT_RESET=1 "${@:2}"
+    env LD_PRELOAD="$faketime" FAKETIME_TIMESTAMP_FILE="$BATS_TEST_TMPDIR/clock" \
+        FAKETIME_NO_CACHE=1 FAKETIME_DONT_FAKE_MONOTONIC=1 FAKETIME_DONT_RESET=1 "${@:2}"
 }
