@@ -155,6 +155,7 @@ struct wr_spawn_job {
     int64_t answer_at_ms;                       /* ENDING */
     int64_t heard_ms;                           /* of its last output or control line */
     bool term_sent, kill_sent, stragglers_killed;
+    bool draining; /* its answer does not begin in the middle of that */
     int cgroup_fd; /* its cgroup's folder; -1: none */
 
     struct wr_buf frames; /* to be sent, from frames_sent on */
@@ -227,7 +228,9 @@ void wr_spawn_close_pipe(struct wr_spawn_job *job, int pipe);
 /* The control socket of this run, which belongs to its user; without one the path stays
  * empty. */
 void wr_spawn_open_control(struct wr_spawn_job *job);
-/* What is still in it is read. */
+/* What is in the pipes of its output now is read. */
+void wr_spawn_drain_pipes(struct wr_spawn_job *job);
+/* The same of the control socket. */
 void wr_spawn_drain_control(struct wr_spawn_job *job);
 /* Progress that waited for its time. */
 void wr_spawn_send_progress(struct wr_spawn_job *job, int64_t now);

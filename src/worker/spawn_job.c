@@ -201,6 +201,8 @@ answer(struct wr_spawn_job *j)
 {
     struct wr_spawn *sp = j->spawn;
 
+    /* What stands in the pipes counts, also when we come late to it. */
+    wr_spawn_drain_pipes(j);
     if (j->pid != 0)
         wr_spawn_drain_control(j);
     for (int i = 0; i < WR_SPAWN_PIPES; i++)
@@ -239,7 +241,7 @@ pipes_are_drained(const struct wr_spawn_job *j)
 void
 wr_spawn_job_answer_if_over(struct wr_spawn_job *j)
 {
-    if (j->phase != WR_SPAWN_ENDING)
+    if (j->phase != WR_SPAWN_ENDING || j->draining)
         return;
     if ((pipes_are_drained(j) && (keeps_stragglers(j) || !group_lives(j))) ||
         wr_clock_ms() >= j->answer_at_ms)
@@ -344,6 +346,10 @@ look_at_times(struct wr_spawn_job *j, int64_t now)
 
     if (j->term_at_ms != 0 && now >= j->term_at_ms)
         stop_for(j, WR_EXEC_TIMEOUT, kill_after_ms);
+    if (idle_at(j) != 0 && now >= idle_at(j)) {
+        wr_spawn_drain_pipes(j); /* perhaps it is we who were asleep */
+        wr_spawn_drain_control(j);
+    }
     if (idle_at(j) != 0 && now >= idle_at(j))
         stop_for(j, WR_EXEC_IDLE, kill_after_ms);
     if (j->kill_at_ms != 0 && now >= j->kill_at_ms) {

@@ -171,6 +171,17 @@ drain_pipe(struct wr_spawn_job *j, int i)
     }
 }
 
+void
+wr_spawn_drain_pipes(struct wr_spawn_job *j)
+{
+    j->draining = true;
+    for (int i = 1; i < WR_SPAWN_PIPES; i++) {
+        if (j->pipes[i].fd >= 0)
+            drain_pipe(j, i);
+    }
+    j->draining = false;
+}
+
 static void
 drain_stdout(void *arg, unsigned events)
 {

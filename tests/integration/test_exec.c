@@ -5,12 +5,14 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <locale.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -1009,6 +1011,125 @@ after_three_failures_to_start_a_handler_is_broken_and_rests_R10(void **state)
     h->ops->free(h);
 }
 
+/* A spawner of its own, with another TMPDIR. */
+static void
+a_full_disk_puts_jobs_off_and_no_more_F41(void **state)
+{
+    struct wr_spawner *old = spawner;
+    char full[100], name[150];
+    int made = 0;
+
+    (void)state;
+    snprintf(full, sizeof(full), "%s/full", tmp);
+    assert_int_equal(mkdir(full, 0755), 0);
+    if (!is_root() || mount("tmpfs", full, "tmpfs", 0, "size=64k,nr_inodes=16") != 0)
+        skip();
+    setenv("TMPDIR", full, 1);
+    assert_int_equal(wr_spawner_start(slots, SLOTS, &spawner, NULL), WEIR_OK);
+    setenv("TMPDIR", tmp, 1);
+    wr_spawner_set_current(spawner);
+    SH("echo fine");
+    assert_outcome(WEIR_DONE, "");
+    for (;; made++) {
+        snprintf(name, sizeof(name), "%s/%d", full, made);
+        if (mkdir(name, 0755) != 0)
+            break;
+    }
+    assert_int_equal(errno, ENOSPC);
+    SH("echo fine");
+    assert_outcome(WEIR_SNOOZE, "cannot make a working folder: No space left on device");
+    assert_int_equal(a.d.delay_ms, 5000);
+    while (made-- > 0) {
+        snprintf(name, sizeof(name), "%s/%d", full, made);
+        rmdir(name);
+    }
+    SH("head -c 1M /dev/zero >f || echo full"); /* its own disk is full: its own matter */
+    assert_string_equal(wr_buf_span(&a.d.result).ptr, "full\n");
+    SH("echo fine");
+    assert_outcome(WEIR_DONE, "");
+    wr_spawner_set_current(NULL);
+    wr_spawner_stop(spawner);
+    spawner = old;
+    wr_spawner_set_current(spawner);
+    assert_int_equal(umount(full), 0); /* nothing holds it */
+}
+
+/* ---- threads ---- */
+
+static _Atomic bool busy;
+
+static void *
+be_busy(void *arg)
+{
+    FILE *null = fopen("/dev/null", "we");
+
+    (void)arg;
+    while (busy) {
+        void *p = malloc(1000);
+
+        fprintf(null, "%p %s\n", p, setlocale(LC_ALL, NULL));
+        free(p);
+        poll(NULL, 0, 1); /* busy, not greedy: the commands need a CPU as well */
+    }
+    fclose(null);
+    return NULL;
+}
+
+struct own_slot {
+    size_t slot;
+    int n, bad;
+};
+
+static void *
+run_many(void *arg)
+{
+    struct own_slot *own = arg;
+    struct wr_handler *h = handler_of(WITH(ARGV("cat")));
+    struct weir_delivery d = a.d;
+
+    for (int i = 0; i < own->n; i++) {
+        wr_buf_clear(&d.result);
+        d.slot = own->slot;
+        d.log = (struct wr_buf){0};
+        d.record.timeout_ms = 0; /* however slow this machine is just now */
+        if (h->ops->run(h, &d) != WEIR_DONE || d.result.len != 5) {
+            print_error("%s, %zu bytes\n", d.error, d.result.len);
+            own->bad++;
+        }
+        wr_buf_fini(&d.log);
+    }
+    wr_buf_fini(&d.result);
+    h->ops->free(h);
+    return NULL;
+}
+
+/* 10,000 by WEIR_THREADED_JOBS. */
+static void
+commands_start_from_a_process_of_many_busy_threads_X15(void **state)
+{
+    const char *given = getenv("WEIR_THREADED_JOBS");
+    int n = given ? atoi(given) : 200, bad = 0;
+    pthread_t threads[64], runners[SLOTS];
+    struct own_slot own[SLOTS];
+
+    (void)state;
+    busy = true;
+    for (int i = 0; i < 64; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, be_busy, NULL), 0);
+    for (size_t i = 0; i < SLOTS; i++) {
+        own[i] = (struct own_slot){.slot = i, .n = n / SLOTS};
+        assert_int_equal(pthread_create(&runners[i], NULL, run_many, &own[i]), 0);
+    }
+    for (size_t i = 0; i < SLOTS; i++) {
+        pthread_join(runners[i], NULL);
+        bad += own[i].bad;
+    }
+    busy = false;
+    for (int i = 0; i < 64; i++)
+        pthread_join(threads[i], NULL);
+    assert_int_equal(bad, 0);
+}
+
 /* ---- cgroups ---- */
 
 /* A daemon of its own session, whose environment is wiped: without a cgroup nobody knows
@@ -1156,6 +1277,8 @@ main(void)
         TEST(each_failure_to_start_is_judged_for_what_it_is_F40),
         TEST(what_the_worker_lacks_is_no_fault_of_the_job_F40),
         TEST(after_three_failures_to_start_a_handler_is_broken_and_rests_R10),
+        TEST(a_full_disk_puts_jobs_off_and_no_more_F41),
+        TEST(commands_start_from_a_process_of_many_busy_threads_X15),
         TEST(in_a_cgroup_nothing_escapes_F37),
         TEST(the_example_in_shell_works),
         TEST(the_example_in_Python_works),

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 
 static char folder[64]; /* where commands leave their marks */
+static bool mute;       /* nobody reads what the next worker says */
 
 static void
 add(struct weir_worker *w, const char *type, const char *script,
@@ -31,6 +32,14 @@ handlers(struct weir_worker *w)
     static const char *const missing[] = {"/no/such/program", NULL};
 
     setenv("MARKS", folder, 1);
+    if (mute) {
+        int fds[2];
+
+        if (pipe(fds) != 0 || dup2(fds[1], 1) < 0 || dup2(fds[1], 2) < 0)
+            _exit(70);
+        close(fds[0]);
+        close(fds[1]);
+    }
     /* Any script that the job brings. */
     add(w, "sh", "cat >s; . ./s", (struct weir_exec_options){0});
     add(w, "idle", "cat >s; . ./s", (struct weir_exec_options){.idle_timeout_ms = 300});
@@ -300,6 +309,22 @@ a_command_runs_on_while_redis_is_away_for_less_than_its_lease(void **state)
     assert_string_equal(view("j", VIEW_RESULT), "done\n");
 }
 
+/* As after `weir work 2>&1 | head -1`, or a log that rotates by copy and delete. */
+static void
+a_worker_whose_own_output_is_gone_goes_on_F41(void **state)
+{
+    (void)state;
+    mute = true;
+    rig_start();
+    mute = false;
+    rig_enqueue(JOB(.max_retry = WEIR_NONE, SCRIPT("echo x; echo y >&2; exit 3")), "f",
+                "sh");
+    rig_enqueue(JOB(), "m", "missing");
+    rig_enqueue(JOB(SCRIPT("echo x; echo y >&2")), "d", "sh");
+    AWAIT(rig_is("f", "dead") && rig_is("d", "done") && rig_is("m", "delayed"));
+    assert_string_equal(view("d", VIEW_RESULT), "x\n");
+}
+
 static void
 a_handler_that_cannot_be_started_is_left_to_others_after_three_R10(void **state)
 {
@@ -351,6 +376,7 @@ main(void)
         TEST(nobody_renews_for_a_supervisor_that_is_killed_L09_F2),
         TEST(a_longer_time_that_was_asked_for_is_given_by_the_lease_too),
         TEST(a_command_runs_on_while_redis_is_away_for_less_than_its_lease),
+        TEST(a_worker_whose_own_output_is_gone_goes_on_F41),
         TEST(a_handler_that_cannot_be_started_is_left_to_others_after_three_R10),
     };
     char remove[100];
