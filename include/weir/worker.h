@@ -179,6 +179,11 @@ struct weir_exec_options {
      * the environment, cwd (default the worker's), timeout_ms, kill_after_ms,
      * stop_signal, keep_stragglers and the limits. At most one process a slot runs. */
     bool coproc;
+
+    /* Members of payloads that are JSON objects (text, number or bool): a word of argv
+     * that is "{NAME}" becomes the member NAME, one word whatever is in it. NULL at the
+     * end. A payload without one of them makes the job dead. Not with shell or coproc. */
+    const char *const *json_fields;
 };
 #define WEIR_EXEC_OPTIONS_INIT .struct_size = sizeof(struct weir_exec_options)
 

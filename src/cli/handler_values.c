@@ -156,6 +156,22 @@ take_names(struct cli_handler *h, const struct cli_handler_key *key, const char 
     return NULL;
 }
 
+/* Names with commas between. */
+static const char *
+take_fields(struct cli_handler *h, const struct cli_handler_key *key, const char *text)
+{
+    char *copy = cli_handler_own(h, cli_strdup(text)), *rest = NULL;
+
+    (void)key;
+    for (char *name = strtok_r(copy, ", \t", &rest); name;
+         name = strtok_r(NULL, ", \t", &rest)) {
+        if (strpbrk(name, "{}"))
+            return "names of members with commas between";
+        h->options.json_fields = append(h, h->options.json_fields, name);
+    }
+    return h->options.json_fields ? NULL : "names of members with commas between";
+}
+
 static const char *
 take_env(struct cli_handler *h, const struct cli_handler_key *key, const char *text)
 {

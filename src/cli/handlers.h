@@ -16,6 +16,7 @@
     X("command", command, argv, "words of the command, or with shell the line for /bin/sh") \
     X("shell", bool, shell, "the command is a line for /bin/sh -c") \
     X("coproc", bool, coproc, "the command stays and gets its jobs as lines of JSON (no)") \
+    X("json_fields", fields, json_fields, "members of a JSON payload: the word {NAME} of the command becomes one") \
     X("clean_env", bool, clean_env, "of the worker's environment only PATH HOME USER LANG TZ and pass_env (yes)") \
     X("pass_env", names, pass_env, "names of variables that pass, NAME* for all that begin so") \
     X("env", env, env, "NAME=VALUE ...; may be repeated") \

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "model/retry.h"
+#include "worker/exec_args.h"
 
 #define EXIT_SNOOZE 75
 #define EXIT_PERMANENT 65
@@ -323,6 +324,8 @@ copy_words(struct wr_exec_config *c, const struct weir_exec_options *o)
         ok = add(&c->argv, "weir-job");
     for (size_t i = 0; ok && o->env && o->env[i]; i++)
         ok = has_variable(c->env, o->env[i]) || add(&c->env, o->env[i]);
+    for (size_t i = 0; ok && o->json_fields && o->json_fields[i]; i++)
+        ok = add(&c->json_fields, o->json_fields[i]);
     if (ok && o->cwd)
         ok = (c->cwd = strdup(o->cwd)) != NULL;
     if (ok && o->exits_n > 0) {
@@ -342,7 +345,7 @@ fill_options(struct wr_exec_config *c, const struct weir_exec_options *o)
     c->o.argv = (const char *const *)c->argv;
     c->o.cwd = c->cwd;
     c->o.exits = c->exits;
-    c->o.pass_env = c->o.env = NULL;
+    c->o.pass_env = c->o.env = c->o.json_fields = NULL;
     c->o.user = c->o.group = NULL;
     if (c->o.result_max == 0)
         c->o.result_max = WR_RESULT_MAX;
@@ -367,6 +370,8 @@ wr_exec_config_new(const struct weir_exec_options *options, struct wr_exec_confi
         memcpy(&o, options,
                options->struct_size < sizeof(o) ? options->struct_size : sizeof(o));
     rc = check_command(&o, err);
+    if (rc == WEIR_OK)
+        rc = wr_exec_args_check(&o, err);
     if (rc == WEIR_OK)
         rc = check_numbers(&o, err);
     if (rc == WEIR_OK)
@@ -397,6 +402,7 @@ wr_exec_config_free(struct wr_exec_config *c)
         return;
     free_list(c->argv);
     free_list(c->env);
+    free_list(c->json_fields);
     free(c->cwd);
     free(c->exits);
     free(c->limits.groups);

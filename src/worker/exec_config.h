@@ -24,8 +24,9 @@ struct wr_exec_config {
      * end. */
     char **env;
     struct wr_exec_limits limits;
-    char **argv; /* what is run: with shell, /bin/sh and so on */
-    char *file;  /* instead of argv[0]; NULL: that. Of a job that brings its command */
+    char **argv;        /* what is run: with shell, /bin/sh and so on */
+    char **json_fields; /* words of argv that each job's payload says; NULL: none */
+    char *file; /* instead of argv[0]; NULL: that. Of a job that brings its command */
     char *cwd;
     struct weir_exec_exit *exits;
 };

@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
+#include "worker/exec_args.h"
 #include "worker/exec_config.h"
 #include "worker/exec_env.h"
 #include "worker/exec_folder.h"
@@ -456,10 +457,34 @@ wr_exec_attempt_stop(struct weir_delivery *d, enum wr_stop why)
 
 /* ---- as a handler ---- */
 
+/* The payload says some of the words. */
+static enum weir_outcome
+run_filled_in(struct wr_handler *handler, const struct wr_exec_config *config,
+              struct weir_delivery *d)
+{
+    struct wr_exec_config own = *config;
+    enum weir_outcome outcome = WEIR_PERMANENT;
+    struct wr_buf text = {0};
+    bool no_memory;
+
+    if (wr_exec_args_make(config, d, &own.argv, &text, &no_memory)) {
+        outcome = wr_exec_attempt(handler, &own, d);
+    } else if (no_memory) {
+        d->delay_ms = SHORT_OF_MS;
+        outcome = WEIR_SNOOZE;
+    }
+    free(own.argv);
+    wr_buf_fini(&text);
+    return outcome;
+}
+
 static enum weir_outcome
 exec_run(struct wr_handler *handler, struct weir_delivery *d)
 {
-    return wr_exec_attempt(handler, ((struct handler_exec *)handler)->config, d);
+    const struct wr_exec_config *config = ((struct handler_exec *)handler)->config;
+
+    return config->json_fields ? run_filled_in(handler, config, d)
+                               : wr_exec_attempt(handler, config, d);
 }
 
 static void

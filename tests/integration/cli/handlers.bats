@@ -146,6 +146,35 @@ E
     [ "$("$WEIR" job result b2)" = all ]
 }
 
+@test "members of a JSON payload become words, each one word, and only those that are listed" {
+    cat >"$conf" <<'E'
+[handler.t]
+command = printf '<%s>' {src} -w {width} {other} x{src} {on} {src}
+json_fields = src, width on
+E
+    "$WEIR" enqueue t '{"src":"a b; $(id) \"q\" *","width":200,"on":true,"other":"no"}' --id good
+    "$WEIR" enqueue t '{"width":200,"on":true}' --id missing
+    "$WEIR" enqueue t '{"src":["a"],"width":200,"on":true}' --id list
+    "$WEIR" enqueue t '{"src":"a\u0000b","width":200,"on":true}' --id nul
+    "$WEIR" enqueue t 'text' --id text
+    "$WEIR" enqueue t --id empty
+    "$WEIR" work -q default --drain 3>&- || true
+    odd='a b; $(id) "q" *'
+    [ "$("$WEIR" job result good)" = "<$odd><-w><200><{other}><x{src}><true><$odd>" ]
+    for id in missing list nul text empty; do
+        [ "$("$WEIR" job show $id --json | jq -r '[.state, .deliveries] | join(" ")')" = 'dead 1' ]
+        [[ "$(error_of $id)" == 'the payload cannot fill in the command: '* ]]
+    done
+    [[ "$(error_of missing)" == *'no member "src"'* ]]
+    printf '[handler.t]\ncommand = cat {a}\njson_fields = a, b\n' >"$conf"
+    exits 78 "$WEIR" config check
+    says 'no word of it is {b}'
+    printf '[handler.t]\ncommand = cat {a}\nshell = yes\njson_fields = a\n' >"$conf"
+    exits 78 "$WEIR" config check
+    printf '[handler.t]\ncommand = cat {a}\njson_fields =\n' >"$conf"
+    refuses 3 'json_fields: not names'
+}
+
 @test "config show prints them with their origin, and no value of a variable" {
     printf '[handler.x.y]\ncommand = true "a b"\nenv = KEY=hushhush A=2\n' >"$conf"
     exits 0 "$WEIR" config show --origin
