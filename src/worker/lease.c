@@ -32,8 +32,9 @@ struct wr_lease_thread {
     int stop_fd;
     pthread_t thread;
     int64_t renew_at_ms, excused_until_ms;
-    size_t held_n;     /* at the last renewal */
-    _Atomic bool away; /* written by this thread alone */
+    size_t held_n;      /* at the last renewal */
+    _Atomic bool away;  /* written by this thread alone */
+    bool failing, said; /* something could not be renewed; and at the time before */
 };
 
 int64_t
@@ -151,7 +152,17 @@ take_word(struct wr_lease_thread *t, const struct held *h, enum wr_extended word
     pthread_mutex_unlock(&t->runner->mu);
 }
 
-/* One call: the held jobs of one queue. */
+/* Nothing can be renewed. What is wrong with one queue alone, that is its own loss. */
+static bool
+is_outage(enum weir_err rc)
+{
+    enum weir_err_kind kind = weir_err_kind_of(rc);
+
+    return kind == WEIR_KIND_BUSY || kind == WEIR_KIND_UNKNOWN || rc == WEIR_E_READONLY ||
+           rc == WEIR_E_SERVER || rc == WEIR_E_DENIED;
+}
+
+/* One call: the held jobs of one queue. False: Redis is away. */
 static bool
 renew_queue(struct wr_lease_thread *t, const struct held *held, size_t n)
 {
@@ -170,12 +181,14 @@ renew_queue(struct wr_lease_thread *t, const struct held *held, size_t n)
         rc = wr_store_extend(t->store, held[0].queue, t->me, lease, h, n, words, &err);
     for (size_t i = 0; rc == WEIR_OK && i < n; i++)
         take_word(t, &held[i], words[i], fence);
-    if (rc != WEIR_OK && !t->away)
-        wr_log_warn("leases cannot be renewed: %s", err.text);
-    t->away = rc != WEIR_OK;
+    if (rc != WEIR_OK && !t->said)
+        wr_log_warn("leases of queue %s cannot be renewed: %s",
+                    wr_queue_name(held[0].queue), err.text);
+    t->failing = t->failing || rc != WEIR_OK;
+    t->away = rc != WEIR_OK && is_outage(rc);
     free(h);
     free(words);
-    return rc == WEIR_OK;
+    return !t->away;
 }
 
 /* Nothing is held, and the last renewal failed: does Redis answer here again? */
@@ -206,6 +219,8 @@ renew_all(struct wr_lease_thread *t)
     t->held_n = n;
     if (ok && n == 0 && t->away)
         ok = probe(t);
+    t->said = t->failing;
+    t->failing = n == 0 && t->away;
     if (n > 0)
         qsort(held, n, sizeof(*held), by_queue);
     for (size_t first = 0, end; first < n && ok; first = end) {
@@ -235,9 +250,8 @@ fence_all(struct wr_lease_thread *t)
             atomic_load(&run->d.stop) == WR_STOP_LOST)
             continue;
         if (now >= fence) {
-            wr_log_warn(
-                "job %s: Redis is out of reach and its lease may lapse, it is stopped",
-                run->d.id);
+            wr_log_warn("job %s: its lease was not renewed and may lapse, it is stopped",
+                        run->d.id);
             wr_run_stop(run, WR_STOP_LOST);
         } else if (fence < next) {
             next = fence;

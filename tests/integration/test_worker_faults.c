@@ -337,6 +337,35 @@ a_broken_queue_does_not_slow_the_one_beside_it(void **state)
                 5000); /* waiting for its backoff would take 10 s */
 }
 
+/* The leases of the one cannot be renewed: its job is stopped. Nothing else is. */
+static void
+a_queue_that_breaks_costs_its_own_jobs_alone(void **state)
+{
+    int64_t start = wr_clock_ms();
+    pid_t pid = rig_start_with((struct weir_worker_options){
+        .lease_ms = 1000, .concurrency = 3, .grace_ms = 100});
+
+    (void)state;
+    rig_enqueue(JOB(.queue = "other"), "k", "patient");
+    AWAIT(shared->started == 1);
+    rig_enqueue(JOB(), "j", "patient");
+    AWAIT(shared->started == 2);
+    redis_do(rig.server, "DEL weir:{other}:processing");
+    redis_do(rig.server, "SET weir:{other}:processing x");
+    AWAIT(wr_clock_ms() - start > 4000); /* four leases */
+    rig_enqueue(JOB(), "next", "echo");
+    AWAIT(rig_is("next", "done"));
+    assert_int_equal(rig_numbers("j").deliveries, 1);
+    shared->release = 1;
+    AWAIT(rig_is("j", "done"));
+    assert_int_equal(rig_numbers("j").deliveries, 1);
+    rig_end(pid, SIGTERM);
+    redis_do(
+        rig.server,
+        "EVAL return{redis.call('DEL',unpack(redis.call('KEYS','weir:{other}:*')))} 0");
+    redis_do(rig.server, "SREM weir:queues other");
+}
+
 static void
 max_jobs_counts_over_all_children(void **state)
 {
@@ -429,6 +458,7 @@ main(void)
         TEST(a_handler_that_never_stops_does_not_keep_its_job_nor_the_worker),
         TEST(with_redis_away_a_worker_ends_soon_and_says_that_leases_lapse),
         TEST(a_broken_queue_does_not_slow_the_one_beside_it),
+        TEST(a_queue_that_breaks_costs_its_own_jobs_alone),
         TEST(max_jobs_counts_over_all_children),
         TEST(drain_ends_when_nothing_is_ready),
         TEST(a_startup_hook_that_fails_ends_the_worker_with_its_error),
@@ -441,6 +471,8 @@ main(void)
                   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     rig.handlers = handlers;
     rig.server = redis_server_start(NULL);
+    if (getenv("WEIR_ONLY")) /* a pattern of names: *zombies* */
+        cmocka_set_test_filter(getenv("WEIR_ONLY"));
     failed = cmocka_run_group_tests_name("worker_faults", tests, NULL, NULL);
     redis_server_stop(rig.server);
     return failed;
