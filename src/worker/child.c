@@ -129,10 +129,7 @@ wr_child_main(const struct weir_worker *w, struct wr_slots *page, int lifeline_f
                                             .context = context,
                                             .lifeline_fd = lifeline_fd,
                                             .signal_fd = signals});
-    if (how == WR_CHILD_LAPSE) /* Redis is away: its thread may be in a long call */
-        lease = NULL, sender = NULL;
     /* With handlers that did not return nothing can be joined or freed. */
-    wr_lease_stop(lease);
     if (how == WR_CHILD_DONE) {
         wr_sender_stop(sender);
         wr_runner_stop(&runner);

@@ -178,7 +178,12 @@ wr_io_run(const struct wr_io_options *o)
             io.outstanding);
     atomic_store(&o->page->tick_ms,
                  INT64_MAX / 2); /* the end may take longer than a tick */
-    teardown(&io);
+    /* The lease thread uses our queues. With Redis away it may be in a long call, then
+     * both end with the process, in a moment. */
+    if (!io.lapsed) {
+        wr_lease_stop(o->lease);
+        teardown(&io);
+    }
     return io.lapsed        ? WR_CHILD_LAPSE
            : io.replace     ? WR_CHILD_REPLACE
            : io.handed_back ? WR_CHILD_HUNG

@@ -261,7 +261,8 @@ fence_all(struct wr_lease_thread *t)
     return next;
 }
 
-/* After both were frozen, its tick is old and it needs a moment. */
+/* After both were frozen, which this thread sees by what a turn of its own took, the tick
+ * is old and it needs a moment. */
 static bool
 io_is_alive(const struct wr_lease_thread *t)
 {
@@ -278,7 +279,7 @@ lease_main(void *arg)
     bool hinted = false;
 
     for (;;) {
-        int64_t now, next;
+        int64_t began_ms = wr_clock_ms(), now, next, wait_ms;
         struct pollfd p[2];
 
         if (!io_is_alive(t)) {
@@ -299,9 +300,9 @@ lease_main(void *arg)
         p[0] = (struct pollfd){.fd = t->stop_fd, .events = POLLIN};
         p[1] = (struct pollfd){.fd = wr_hints_fd(&t->hints), .events = POLLIN};
         now = wr_clock_ms();
-        next = next > now ? next : now;
-        poll(p, 2, (int)(next - now));
-        if (wr_clock_ms() > next + IO_SLACK_MS)
+        wait_ms = next > now ? next - now : 0;
+        poll(p, 2, (int)wait_ms);
+        if (wr_clock_ms() - began_ms - wait_ms > IO_SLACK_MS)
             t->excused_until_ms = wr_clock_ms() + IO_SLACK_MS;
         if (p[0].revents)
             return NULL;

@@ -282,7 +282,7 @@ struct wr_io_options {
     int lifeline_fd; /* EOF: the supervisor is gone */
     int signal_fd;   /* SIGTERM */
 };
-/* Until told to stop or nothing is left to do. */
+/* Until told to stop or nothing is left to do. Stops the lease thread at the end. */
 enum wr_child_exit wr_io_run(const struct wr_io_options *options);
 
 /* ---- child.c, service.c, supervisor.c ---- */
