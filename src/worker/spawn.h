@@ -205,7 +205,7 @@ void wr_spawn_job_leader_ended(struct wr_spawn_job *job, int status,
                                const struct rusage *usage);
 void wr_spawn_job_answer_if_over(struct wr_spawn_job *job);
 void wr_spawn_job_kill(const struct wr_spawn_job *job, int sig); /* its group */
-void wr_spawn_job_on_timer(void *job);
+void wr_spawn_job_on_timer(void *arg);
 void wr_spawn_job_set_timer(struct wr_spawn_job *job); /* for what comes next */
 /* It said something. */
 void wr_spawn_job_heard(struct wr_spawn_job *job);

@@ -568,7 +568,7 @@ wr_spawner_open(struct wr_spawner *s, size_t slot, const struct wr_exec_run *run
     struct wr_span none = {NULL, 0};
     struct wr_exec_run stays = *run;
     struct wr_buf head = {0};
-    struct wr_spawn_frame f;
+    struct wr_spawn_frame f = {0};
     bool ok, got = false;
 
     *start = (struct wr_exec_end){0};
@@ -606,9 +606,9 @@ wr_spawner_open(struct wr_spawner *s, size_t slot, const struct wr_exec_run *run
 }
 
 int
-wr_spawner_seat_fd(const struct wr_spawner *s, size_t seat)
+wr_spawner_seat_fd(const struct wr_spawner *s, size_t slot)
 {
-    return s->seats[seat].fd;
+    return s->seats[slot].fd;
 }
 
 enum weir_err

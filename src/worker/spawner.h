@@ -69,17 +69,17 @@ wr_spawner_run(struct wr_spawner *spawner, size_t slot, const struct wr_exec_run
                struct weir_error *err) WEIR_MUST_CHECK;
 /* Starts a command that stays, and hands its standard input, output and error over: the
  * caller's, to close; they do not block. Of `run` times, payload and output do not count.
- * The seat belongs to it until wr_spawner_close(). *start: start_errno is not 0 if it
+ * The slot belongs to it until wr_spawner_close(). *start: start_errno is not 0 if it
  * could not be started, and then nothing is open. Errors as of run. */
 enum weir_err
-wr_spawner_open(struct wr_spawner *spawner, size_t seat, const struct wr_exec_run *run,
+wr_spawner_open(struct wr_spawner *spawner, size_t slot, const struct wr_exec_run *run,
                 int fds[3], struct wr_exec_end *start,
                 struct weir_error *err) WEIR_MUST_CHECK;
 /* Of what was opened: readable when it has ended. */
-int wr_spawner_seat_fd(const struct wr_spawner *spawner, size_t seat);
+int wr_spawner_seat_fd(const struct wr_spawner *spawner, size_t slot);
 /* Waits for the end of what was opened. E_BUG as of run. */
 enum weir_err
-wr_spawner_close(struct wr_spawner *spawner, size_t seat, struct wr_exec_end *end,
+wr_spawner_close(struct wr_spawner *spawner, size_t slot, struct wr_exec_end *end,
                  struct weir_error *err) WEIR_MUST_CHECK;
 /* Optional, before run or open, by the same thread: from here on a kill counts for the
  * run to come. Look whether it shall run at all after this, and no kill is missed. */
