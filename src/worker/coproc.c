@@ -32,18 +32,23 @@
 
 /* ---- what it writes beside the protocol ---- */
 
+/* Into the output of the job that it has. What nobody stores, and what it says between
+ * two jobs, people find in the worker's log. */
 static void
 log_line(struct wr_coproc *p, const char *what, const char *text, size_t len)
 {
-    if (p->current) { /* set by this very thread */
+    const struct weir_delivery *d = p->current; /* set by this very thread */
+    enum wr_log_level level = d && d->sender ? WR_LOG_DEBUG : WR_LOG_WARN;
+
+    if (p->current) {
         wr_output_add(p->current, text, len, 0);
         wr_output_add(p->current, "\n", 1, 0);
     }
     if (p->logged++ < LOG_LINES)
-        wr_log_warn("%s %s: %.*s", p->type, what, (int)(len < 1000 ? len : 1000), text);
+        wr_log(level, "%s %s: %.*s", p->type, what, (int)(len < 1000 ? len : 1000), text);
     else if (p->logged == LOG_LINES + 1)
-        wr_log_warn("%s: more than %d lines of one job, the rest is left out", p->type,
-                    LOG_LINES);
+        wr_log(level, "%s: more than %d lines of one job, the rest is left out", p->type,
+               LOG_LINES);
 }
 
 static void

@@ -32,7 +32,7 @@ drain() { # MODE FLAGS...
     local mode=${1:-}
     shift || true
     log=$BATS_TEST_TMPDIR/log
-    timeout 60 "$WEIR" work -q default -c 1 --drain --coproc "t=exec $python '$bad' $mode" "$@" 2>"$log" 3>&- || {
+    WEIR_LOG=debug timeout 60 "$WEIR" work -q default -c 1 --drain --coproc "t=exec $python '$bad' $mode" "$@" 2>"$log" 3>&- || {
         cat "$log"
         return 1
     }
@@ -207,6 +207,8 @@ fails_with() { # PAYLOAD REASON
     said 't prints: Welcome to the framework 3.0'
     said 't prints: and print'
     said 't says: warning: on stderr'
+    "$WEIR" job logs a | grep -F 'warning: on stderr'
+    "$WEIR" job logs a | grep -F 'and print'
 }
 
 @test "a flood on both is cut, and the job ends well (F39)" {
@@ -266,7 +268,7 @@ has_progress() { [[ "$(job "$1" .progress)" == *'33 a third'* ]]; }
     no_sleeper
     touch "$FLAG"
     exits 0 "$WEIR" job wait a --timeout 10s
-    grep -F 't logs: a line for the log' "$BATS_TEST_TMPDIR/log"
+    "$WEIR" job logs a | grep -F 'a line for the log'
     kill -TERM "$daemon"
     wait "$daemon"
     daemon=
