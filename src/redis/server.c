@@ -1,5 +1,6 @@
 #include "redis/server.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,8 @@ struct wr_server {
     struct wr_pool *pool;
     _Atomic int64_t closed_until_ms; /* reconnect_ms */
     _Atomic unsigned failures;
+    pthread_mutex_t mu; /* of closed_by alone; held for a copy */
+    struct weir_error closed_by;
 };
 
 static int64_t
@@ -24,24 +27,48 @@ sooner(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+/* Why it was closed: the same again, so that it is said whichever call comes first. */
+static enum weir_err
+say_closed(struct wr_server *s, struct weir_error *err)
+{
+    pthread_mutex_lock(&s->mu);
+    if (err)
+        *err = s->closed_by;
+    pthread_mutex_unlock(&s->mu);
+    return WEIR_E_CONNECT;
+}
+
+static void
+close_for_a_while(struct wr_server *s, const struct weir_error *why)
+{
+    pthread_mutex_lock(&s->mu);
+    s->closed_by = *why;
+    s->closed_by.code = WEIR_E_CONNECT; /* it was not tried: certainly not done */
+    pthread_mutex_unlock(&s->mu);
+    atomic_store(&s->closed_until_ms,
+                 wr_clock_ms() +
+                     wr_backoff_ms(atomic_fetch_add(&s->failures, 1), s->o.reconnect_ms));
+}
+
 enum weir_err
 wr_server_open(struct wr_server *s, const char *name, int64_t deadline_ms,
                struct wr_conn **out, struct weir_error *err)
 {
     struct wr_conn_options o = {.url = &s->o.url, .name = name ? name : s->o.name};
+    struct weir_error why = {0};
     enum weir_err rc;
 
     *out = NULL;
     if (wr_clock_ms() < atomic_load(&s->closed_until_ms))
-        return wr_fail(err, WEIR_E_CONNECT, 0, "the server was away a moment ago");
+        return say_closed(s, err);
     rc = wr_conn_open(&o, sooner(deadline_ms, wr_clock_ms() + s->o.connect_timeout_ms),
-                      out, err);
+                      out, &why);
     if (rc == WEIR_OK)
         atomic_store(&s->failures, 0);
     else if (s->o.reconnect_ms > 0)
-        atomic_store(&s->closed_until_ms,
-                     wr_clock_ms() + wr_backoff_ms(atomic_fetch_add(&s->failures, 1),
-                                                   s->o.reconnect_ms));
+        close_for_a_while(s, &why);
+    if (rc != WEIR_OK && err)
+        *err = why;
     return rc;
 }
 
@@ -87,6 +114,7 @@ wr_server_new(const struct wr_server_options *options, struct wr_server **out,
     *out = NULL;
     if (!s)
         return wr_fail(err, WEIR_E_NO_MEMORY, 0, "server");
+    pthread_mutex_init(&s->mu, NULL);
     s->o = *options;
     if (s->o.name[0] == '\0')
         snprintf(s->o.name, sizeof(s->o.name), "weir");
@@ -100,6 +128,7 @@ wr_server_new(const struct wr_server_options *options, struct wr_server **out,
         s->o.health_check_interval_ms = 30000;
     rc = wr_pool_new(&pool_ops, s, s->o.max_connections, &s->pool);
     if (rc != WEIR_OK) {
+        pthread_mutex_destroy(&s->mu);
         free(s);
         return wr_fail(err, rc, 0, "a pool of connections");
     }
@@ -114,6 +143,7 @@ wr_server_free(struct wr_server *s)
         return;
     wr_pool_free(s->pool);
     wr_url_wipe(&s->o.url);
+    pthread_mutex_destroy(&s->mu);
     free(s);
 }
 
