@@ -101,7 +101,7 @@ struct wr_exec_end {
     enum wr_exec_said said;
     int64_t delay_ms;   /* of snooze and retry; -1: not said */
     int64_t lines;      /* control lines */
-    bool pushed;        /* it asked for follow-up jobs */
+    bool push_lost;     /* it asked for more follow-up jobs than are kept */
     char progress[256]; /* the last; empty: none */
     char why[512];      /* of what it said, or the error line; empty: none */
     char tags[256];     /* one line, blanks between */
@@ -113,7 +113,8 @@ struct wr_exec_end {
 struct wr_exec_events {
     void *context;
     void (*on_progress)(void *context, const char *text); /* "40 resizing", "- text" */
-    void (*on_extend)(void *context, int64_t total_ms);   /* its timeout is now this */
+    void (*on_push)(void *context, const char *lines, size_t len); /* JSON; at its end */
+    void (*on_extend)(void *context, int64_t total_ms); /* its timeout is now this */
     /* What belongs into the log; left_out: bytes that are missing before these. */
     void (*on_output)(void *context, const char *bytes, size_t len, int64_t left_out);
 };

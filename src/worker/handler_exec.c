@@ -16,6 +16,7 @@
 #include "worker/exec_env.h"
 #include "worker/exec_folder.h"
 #include "worker/exec_result.h"
+#include "worker/push.h"
 #include "worker/worker_internal.h"
 
 #define SHUTDOWN_KILL_MS 5000
@@ -35,6 +36,7 @@ struct attempt {
     struct weir_delivery *d;
     int64_t timeout_ms;
     char folder[WR_FOLDER_MAX];
+    struct wr_buf pushes; /* follow-up jobs it asked for, as lines of JSON */
 };
 
 /* ---- why it failed ---- */
@@ -205,11 +207,13 @@ exited(struct attempt *a)
     char what[32];
 
     if (outcome == WEIR_DONE) {
-        if (d->exec.pushed) {
-            weir_delivery_set_error(d, "it asked for follow-up jobs (push), which this "
-                                       "version cannot enqueue");
+        if (d->exec.push_lost || a->pushes.failed) {
+            weir_delivery_set_error(d, "push: more than %d bytes of follow-up jobs",
+                                    WR_PUSH_BYTES_MAX);
             return WEIR_RETRY;
         }
+        if (!wr_push_take(d, wr_buf_span(&a->pushes)))
+            return WEIR_RETRY;
         return wr_exec_result_take(d, a->config, &d->exec,
                                    a->config->cwd ? a->config->cwd : a->folder)
                    ? WEIR_DONE
@@ -263,6 +267,14 @@ on_extend(void *context, int64_t total_ms)
     const struct attempt *a = context;
 
     atomic_store(&a->d->limit_ms, total_ms);
+}
+
+static void
+on_push(void *context, const char *lines, size_t len)
+{
+    struct attempt *a = context;
+
+    wr_buf_add(&a->pushes, lines, len);
 }
 
 static void
@@ -326,6 +338,7 @@ run_in_folder(struct attempt *a, struct wr_spawner *spawner,
         .on_progress = on_progress,
         .on_extend = on_extend,
         .on_output = on_output,
+        .on_push = on_push,
     };
     enum weir_err rc = wr_spawner_run(spawner, d->slot, &run, &events, &d->result,
                                       &d->log, &d->exec, &why);
@@ -411,6 +424,7 @@ wr_exec_attempt(struct wr_handler *handler, const struct wr_exec_config *config,
 {
     struct wr_spawner *spawner = wr_spawner_current();
     struct attempt a = {.handler = handler, .config = config, .d = d};
+    enum weir_outcome outcome;
 
     a.timeout_ms = shorter(config->o.timeout_ms, d->record.timeout_ms);
     d->kill_after_ms = config->o.kill_after_ms > 0 ? config->o.kill_after_ms
@@ -429,7 +443,9 @@ wr_exec_attempt(struct wr_handler *handler, const struct wr_exec_config *config,
     wr_spawner_arm(spawner, d->slot);
     if (atomic_load(&d->stop) != WR_STOP_NONE)
         return WEIR_RETRY; /* it was told so before a kill could have reached it */
-    return attempt(&a, spawner);
+    outcome = attempt(&a, spawner);
+    wr_buf_fini(&a.pushes);
+    return outcome;
 }
 
 void

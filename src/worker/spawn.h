@@ -52,6 +52,7 @@ enum wr_spawn_frame_kind {
     WR_FRAME_EXTEND,   /* an int64_t */
     WR_FRAME_OUTPUT,   /* bytes for the log */
     WR_FRAME_HANDED,   /* beside it our ends of its pipes 0, 1 and 2; nothing follows */
+    WR_FRAME_PUSH,     /* lines of JSON, right before the end */
     WR_FRAME_END,      /* a struct wr_exec_end, result_len bytes, the log */
 };
 
@@ -100,6 +101,7 @@ enum wr_control_word {
     WR_CONTROL_PROGRESS,
     WR_CONTROL_EXTEND,
     WR_CONTROL_NOTE, /* for the log */
+    WR_CONTROL_PUSH, /* a follow-up job, as JSON, where a note would be */
 };
 
 /* Takes one line without its newline into *end. note: what belongs into the log, a whole
@@ -158,6 +160,7 @@ struct wr_spawn_job {
     bool draining; /* its answer does not begin in the middle of that */
     int cgroup_fd; /* its cgroup's folder; -1: none */
 
+    struct wr_buf pushes; /* what it asked for, a line each */
     struct wr_buf frames; /* to be sent, from frames_sent on */
     size_t frames_sent;
     int64_t progress_ms; /* when progress was last sent */

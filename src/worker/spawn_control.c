@@ -151,6 +151,10 @@ wr_control_line(const char *line, size_t len, struct wr_exec_end *end,
     }
     if (strcmp(w.text, "level") == 0)
         return level(&w, note);
+    if (strcmp(w.text, "push") == 0) {
+        wr_buf_addf(note, "%s\n", w.rest);
+        return WR_CONTROL_PUSH;
+    }
     if (strcmp(w.text, "extend") == 0) {
         *extend_ms = take_time(&w, EXTEND_MAX_MS);
         return *extend_ms > 0 ? WR_CONTROL_EXTEND : WR_CONTROL_NOTHING;
@@ -167,7 +171,5 @@ wr_control_line(const char *line, size_t len, struct wr_exec_end *end,
         copy(end->result_file, sizeof(end->result_file), w.rest);
     else if (strcmp(w.text, "tag") == 0)
         add_tag(end, w.rest);
-    else if (strcmp(w.text, "push") == 0)
-        end->pushed = true;
     return WR_CONTROL_NOTHING; /* heartbeat: that it spoke is all it says */
 }

@@ -173,6 +173,15 @@ add_end(struct wr_spawn_job *j)
     struct wr_buf out = {0}, err = {0};
 
     add_live(j);
+    j->end.push_lost = j->end.push_lost || j->pushes.failed;
+    if (j->pushes.len > 0) {
+        size_t before = j->frames.len;
+
+        append_frame(j, &(struct wr_spawn_frame){.kind = WR_FRAME_PUSH},
+                     wr_buf_span(&j->pushes).ptr, j->pushes.len);
+        j->end.push_lost = j->end.push_lost || j->frames.len == before;
+    }
+    wr_buf_fini(&j->pushes);
     if (j->request.run.out == WR_OUT_TAIL && j->out.tail.len > j->out.tail_max)
         wr_buf_drop(&j->out.tail, j->out.tail.len - j->out.tail_max);
     wr_buf_add(&out, wr_buf_span(&j->out.head).ptr, j->out.head.len);
@@ -414,6 +423,7 @@ reset(struct wr_spawn_job *j)
     bool tail = r->out == WR_OUT_TAIL;
 
     j->end = (struct wr_exec_end){.exit_code = -1, .delay_ms = -1};
+    wr_buf_fini(&j->pushes);
     j->sent = 0;
     j->kill_at_ms = j->progress_ms = 0;
     j->term_sent = j->kill_sent = j->stragglers_killed = j->progress_new = false;

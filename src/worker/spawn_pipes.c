@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "worker/push.h"
 #include "worker/spawn.h"
 
 #define PIECE 65536
@@ -96,6 +97,12 @@ take_line(struct wr_spawn_job *j, const char *line, size_t len)
         break;
     case WR_CONTROL_EXTEND:
         wr_spawn_job_extend(j, extend_ms);
+        break;
+    case WR_CONTROL_PUSH:
+        if (j->pushes.len + note.len > WR_PUSH_BYTES_MAX)
+            j->end.push_lost = true;
+        else
+            wr_buf_add(&j->pushes, note.ptr, note.len);
         break;
     case WR_CONTROL_NOTE:
         take_output(j, 2, note.ptr, note.len);

@@ -432,6 +432,8 @@ tell(const struct wr_exec_events *events, const struct wr_spawn_frame *f,
         events->on_progress(events->context, wr_buf_span(body).ptr);
     } else if (f->kind == WR_FRAME_OUTPUT && events->on_output) {
         events->on_output(events->context, wr_buf_span(body).ptr, body->len, f->left_out);
+    } else if (f->kind == WR_FRAME_PUSH && events->on_push) {
+        events->on_push(events->context, wr_buf_span(body).ptr, body->len);
     } else if (f->kind == WR_FRAME_EXTEND && body->len == sizeof(total)) {
         memcpy(&total, body->ptr, sizeof(total));
         if (events->on_extend)

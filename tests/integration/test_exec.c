@@ -87,6 +87,7 @@ stop_all(void **state)
     wr_slots_free(slots);
     wr_buf_fini(&a.d.result);
     wr_buf_fini(&a.d.log);
+    wr_buf_fini(&a.d.follow);
     wr_buf_fini(&a.d.meta_value);
     left = count_entries(tmp, "weir-exec.");
     wr_folder_remove(tmp);
@@ -99,6 +100,7 @@ fresh(void **state)
     (void)state;
     wr_buf_fini(&a.d.result);
     wr_buf_fini(&a.d.log);
+    wr_buf_fini(&a.d.follow);
     a.mu = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     a.d = (struct weir_delivery){
         .slot = 1,
@@ -476,9 +478,12 @@ what_it_says_wins_over_its_exit_status_R08(void **state)
         {"echo 'teleport 12' >&3", "", WEIR_DONE, -1},
         {"head -c 5000 /dev/zero | tr '\\0' x >&3; echo >&3; echo 'snooze 1 after' >&3",
          "after", WEIR_SNOOZE, 1000},
-        {"echo 'push {}' >&3",
-         "it asked for follow-up jobs (push), which this version cannot enqueue",
+        {"echo 'push {}' >&3", "push 1: type: 1 to 128 bytes, no control characters",
          WEIR_RETRY, -1},
+        {"echo 'push {\"type\":\"t\",\"size\":1}' >&3",
+         "push 1: no member \"size\" is known", WEIR_RETRY, -1},
+        {"echo 'push {\"type\":\"t\"}' >&3; exit 4", "exit 4", WEIR_RETRY, -1},
+        {"echo 'push {\"type\":\"t\",\"payload\":\"x\"}' >&3", "", WEIR_DONE, -1},
     };
 
     (void)state;

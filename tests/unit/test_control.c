@@ -93,8 +93,10 @@ notes_levels_and_tags_are_kept(void **state)
     assert_int_equal(end.said, WR_SAID_NOTHING);
     say("result-file out put.png");
     assert_string_equal(end.result_file, "out put.png");
-    say("push {\"queue\":\"q\"}");
-    assert_true(end.pushed);
+    wr_buf_clear(&note);
+    assert_int_equal(say("push {\"queue\":\"q\"}"), WR_CONTROL_PUSH);
+    assert_string_equal(note.ptr, "{\"queue\":\"q\"}\n");
+    wr_buf_clear(&note);
     assert_int_equal(say("extend 5m"), WR_CONTROL_EXTEND);
     assert_int_equal(extend_ms, 300000);
     assert_int_equal(say("extend soon"), WR_CONTROL_NOTHING);
