@@ -179,6 +179,22 @@ delayed_jobs_go_on_within_three_seconds_when_the_leader_dies_T01(void **state)
     assert_in_range(longest, 0, 4000000); /* three seconds, and a busy machine */
 }
 
+/* The claim that stands behind the worker's wait is older than the job by then. */
+static void
+a_job_that_comes_after_a_long_wait_is_delivered_once_T06(void **state)
+{
+    struct weir_job_numbers n;
+
+    (void)state;
+    time_jobs(0);
+    rig_start_with((struct weir_worker_options){.lease_ms = 15000});
+    rig_enqueue(JOB(.delay_ms = 2600, .payload = "0", .payload_len = 2), "late", "note");
+    AWAIT(rig_is("late", "done"));
+    n = rig_numbers("late");
+    assert_int_equal(n.deliveries, 1);
+    assert_int_equal(n.interrupted, 0);
+}
+
 static void
 all_due_at_one_moment_are_promoted_without_a_pause_T01(void **state)
 {
@@ -205,6 +221,7 @@ main(void)
         TEST(jobs_become_due_while_workers_die_and_every_one_runs_T05),
         TEST(a_hundred_delayed_jobs_start_in_their_order_and_none_early_T01),
         TEST(delayed_jobs_go_on_within_three_seconds_when_the_leader_dies_T01),
+        TEST(a_job_that_comes_after_a_long_wait_is_delivered_once_T06),
         TEST(all_due_at_one_moment_are_promoted_without_a_pause_T01),
     };
     int failed;

@@ -479,7 +479,9 @@ is_refused(const struct model *m, const struct model_item *it, const char **word
 static void
 write_record(const struct model *m, struct model_job *j, const struct model_item *it)
 {
-    snprintf(j->defaults, sizeof(j->defaults), "%s", m->defaults);
+    /* What the job says itself goes before. */
+    snprintf(j->defaults, sizeof(j->defaults), "%s",
+             strstr(it->tail, " retry=") ? "" : m->defaults);
     snprintf(j->head, sizeof(j->head), "%s", it->head);
     snprintf(j->tail, sizeof(j->tail), "%s", it->tail);
     j->options = it->options;

@@ -189,6 +189,8 @@ make_item(struct model_item *it, int index)
     it->window = it->options.key >= 0 && one_in(3) ? 1 + below(4000) : 0;
     it->payload_len = (size_t)(one_in(12) ? 60 + below(10) : below(8));
     snprintf(it->head, sizeof(it->head), "1 t%d", below(2));
+    if (one_in(5))
+        len += (size_t)snprintf(it->tail, sizeof(it->tail), " retry=2");
     if (it->options.max_deliveries != 3)
         len += (size_t)snprintf(it->tail + len, sizeof(it->tail) - len,
                                 " max_deliveries=%" PRId64, it->options.max_deliveries);
