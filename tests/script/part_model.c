@@ -437,6 +437,15 @@ refuser(const struct model *m, const struct model_item *it, const struct model_j
     return h && it->mode[0] == 'l' && h->place == MODEL_PROCESSING ? NULL : h;
 }
 
+/* The one that runs, from which it takes the key over; NULL: none. */
+static struct model_job *
+taken_from(const struct model *m, const struct model_item *it, const struct model_job *j)
+{
+    struct model_job *h = key_holder(m, it->options.key, j);
+
+    return h && it->mode[0] == 'l' && h->place == MODEL_PROCESSING ? h : NULL;
+}
+
 static int64_t
 due_of(const struct model *m, const char *due)
 {
@@ -518,7 +527,7 @@ arrive(struct model *m, struct arrivals *a, const struct model_item *it, bool sc
     j->enqueued_at = m->now;
     write_record(m, j, it);
     if (it->options.key >= 0) {
-        struct model_job *runs = key_holder(m, it->options.key, j);
+        struct model_job *runs = taken_from(m, it, j);
 
         if (runs && due < 0) { /* it waits for the end of that one */
             a->before[it->options.key] = runs;
@@ -793,7 +802,7 @@ model_replace(struct model *m, int channel, int64_t number, const struct model_i
     again = j->place == MODEL_KEPT;
     old = again ? -1 : j->options.key;
     if (key >= 0 && key != old)
-        before = key_holder(m, key, j); /* that one runs */
+        before = taken_from(m, it, j);
     parked = j->place == MODEL_DELAYED && old >= 0 && m->keys[old].holder == j &&
              m->keys[old].before;
     if (!again || due >= 0)
