@@ -47,7 +47,7 @@ static enum weir_err
 take_policies(const struct cli_cron_spec *s, struct weir_cron *e, struct weir_error *err)
 {
     enum weir_err rc = WEIR_OK;
-    int word;
+    int word = 0;
 
     if (s->missed) {
         rc = read_word("missed", s->missed, wr_missed_words, &word, err);
@@ -113,6 +113,10 @@ make_job(struct cli *cli, const struct cli_cron_spec *s, const struct weir_job *
                                           err);
 
     job.in = job.at = job.debounce = CLI_UNSET; /* no flags of ours */
+    /* Nobody said it: the queue's setting goes before ours. */
+    if (rc == WEIR_OK &&
+        strcmp(cli_setting_origin(cli->settings, CLI_SET_MAX_RETRY), "built in") == 0)
+        max_retry = CLI_UNSET;
     if (rc == WEIR_OK && s->job.expires && !wr_text_duration(s->job.expires, &ms))
         rc = wr_fail(err, WEIR_E_ARG, 0, "expires: \"%.60s\" is no duration",
                      s->job.expires);
@@ -227,7 +231,9 @@ add_unique(struct wr_buf *out, const struct weir_job *j)
 static void
 render_job(const struct weir_job *j, struct wr_buf *out)
 {
-    add_count(out, "retry", j->max_retry, WR_RETRY_DEFAULT);
+    if (j->max_retry != 0) /* else it is the queue's default */
+        wr_buf_addf(out, "retry = %lld\n",
+                    (long long)(j->max_retry == WEIR_NONE ? 0 : j->max_retry));
     if (j->backoff && *j->backoff)
         add_text(out, "backoff", wr_span_str(j->backoff));
     add_count(out, "max-deliveries", j->max_deliveries, WR_DELIVERIES_DEFAULT);

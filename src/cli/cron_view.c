@@ -38,7 +38,8 @@ set_job(struct cli_json *json, const struct weir_job *j)
     cli_json_text(json, "type", j->type);
     if (j->payload)
         cli_json_bytes(json, "payload", j->payload, j->payload_len);
-    set_number(json, "max_retry", j->max_retry);
+    if (j->max_retry != 0) /* else it is the queue's default */
+        set_number(json, "max_retry", j->max_retry);
     if (j->backoff)
         cli_json_text(json, "backoff", j->backoff);
     set_number(json, "max_deliveries", j->max_deliveries);

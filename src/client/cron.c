@@ -301,6 +301,17 @@ or_none(int64_t value)
     return value == 0 ? WEIR_NONE : value;
 }
 
+/* Does the record say it itself? Else the queue's default holds, whatever that will be.
+ */
+static bool
+says_retry(struct wr_span record)
+{
+    const char *newline = memchr(record.ptr, '\n', record.len);
+    size_t len = newline ? (size_t)(newline - (const char *)record.ptr) : record.len;
+
+    return memmem(record.ptr, len, " retry=", 7) != NULL;
+}
+
 static void
 fill_job(struct holder *h)
 {
@@ -311,7 +322,7 @@ fill_job(struct holder *h)
         .type = r->type.ptr,
         .payload = r->payload.ptr,
         .payload_len = r->payload.len,
-        .max_retry = or_none(r->max_retry),
+        .max_retry = says_retry(h->entry.record) ? or_none(r->max_retry) : 0,
         .backoff = r->backoff.len > 0 ? r->backoff.ptr : NULL,
         .max_deliveries = or_none(r->max_deliveries),
         .timeout_ms = or_none(r->timeout_ms),
@@ -548,7 +559,7 @@ weir_cron_resume(struct weir_client *c, const char *queue_name, const char *name
         int64_t next;
 
         rc = weir_cron_get(c, queue_name, name, &info, err);
-        if (rc != WEIR_OK)
+        if (rc != WEIR_OK || !info)
             return rc;
         rc = next_by_server(c, info->entry.schedule, info->entry.zone, &next, err);
         if (rc == WEIR_OK)

@@ -301,8 +301,8 @@ enum weir_err
 wr_zone_open(const char *name, struct wr_zone **out, struct weir_error *err)
 {
     struct weir_error why = {0};
-    unsigned char *bytes;
-    size_t len;
+    unsigned char *bytes = NULL;
+    size_t len = 0;
     enum weir_err rc;
 
     *out = NULL;

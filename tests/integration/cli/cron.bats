@@ -101,6 +101,8 @@ field() { "$WEIR" cron show "$1" --json | jq -r "$2"; }
     exits 1 "$WEIR" cron edit nope --type t
     says E_NO_CRON
     exits 65 "$WEIR" cron edit n --schedule '0 0 31 2 *'
+    "$WEIR" cron add plain @daily t && "$WEIR" cron edit plain --payload z
+    [[ $(redis HGET "$WEIR_NAMESPACE:{default}:cron" plain) != *retry=* ]] # the queue's default holds
     exits 0 "$WEIR" cron edit n --type v --dry-run
     [ "$(field n .type)" = u ]
 }
