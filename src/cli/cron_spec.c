@@ -97,6 +97,10 @@ merge_job(const struct cli_job_spec *s, const struct weir_job *given,
     }
     if (s->unique_states)
         job->unique_states = given->unique_states;
+    if (s->then) {
+        job->then = given->then;
+        job->then_count = given->then_count;
+    }
     if (s->meta.n > 0) {
         job->meta = given->meta;
         job->meta_count = given->meta_count;
@@ -228,8 +232,22 @@ add_unique(struct wr_buf *out, const struct weir_job *j)
     wr_buf_fini(&text);
 }
 
+/* "thumb@images,mail@images": each with its queue, as it is stored. */
 static void
-render_job(const struct weir_job *j, struct wr_buf *out)
+add_then(struct wr_buf *out, const char *queue, const struct weir_job *j)
+{
+    struct wr_buf text = {0};
+
+    for (size_t i = 0; i < j->then_count; i++)
+        wr_buf_addf(&text, "%s%s@%s", i > 0 ? "," : "", j->then[i].type,
+                    j->then[i].queue ? j->then[i].queue : queue);
+    if (j->then_count > 0)
+        add_text(out, "then", wr_buf_span(&text));
+    wr_buf_fini(&text);
+}
+
+static void
+render_job(const char *queue, const struct weir_job *j, struct wr_buf *out)
 {
     if (j->max_retry != 0) /* else it is the queue's default */
         wr_buf_addf(out, "retry = %lld\n",
@@ -244,6 +262,7 @@ render_job(const struct weir_job *j, struct wr_buf *out)
     add_duration(out, "keep-result", j->keep_result_ms, KEEP_DEFAULT_MS);
     add_duration(out, "expires", j->expires_ms, 0);
     add_unique(out, j);
+    add_then(out, queue, j);
     for (size_t i = 0; i < j->meta_count; i++) {
         struct wr_buf text = {0};
 
@@ -271,7 +290,7 @@ cli_cron_render(const struct weir_cron *e, struct wr_buf *out)
     if (e->overlap != WEIR_OVERLAP_ALLOW)
         add_text(out, "overlap", wr_span_str(wr_overlap_words[e->overlap]));
     add_duration(out, "jitter", e->jitter_ms, 0);
-    render_job(j, out);
+    render_job(e->queue, j, out);
     if (out->failed)
         cli_out_of_memory();
 }

@@ -33,7 +33,7 @@ set_number(struct cli_json *json, const char *key, int64_t value)
 static void
 set_job(struct cli_json *json, const struct weir_job *j)
 {
-    struct cli_json *meta = cli_json_new();
+    struct cli_json *meta = cli_json_new(), *then = cli_json_new_array();
 
     cli_json_text(json, "type", j->type);
     if (j->payload)
@@ -54,6 +54,14 @@ set_job(struct cli_json *json, const struct weir_job *j)
     }
     if (j->unique_states)
         cli_json_text(json, "unique_states", j->unique_states);
+    for (size_t i = 0; i < j->then_count; i++) {
+        struct cli_json *step = cli_json_new();
+
+        cli_json_text(step, "type", j->then[i].type);
+        cli_json_text(step, "queue", j->then[i].queue);
+        cli_json_append(then, step);
+    }
+    cli_json_adopt(json, "then", then);
     for (size_t i = 0; i < j->meta_count; i++)
         cli_json_text(meta, j->meta[i].name, j->meta[i].value);
     cli_json_adopt(json, "meta", meta);

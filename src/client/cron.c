@@ -13,6 +13,7 @@
 #include "client/client_internal.h"
 #include "cron/schedule.h"
 #include "model/entry.h"
+#include "model/follow.h"
 #include "store/cron.h"
 
 _Static_assert((int)WEIR_MISSED_ALL == (int)WR_MISSED_ALL &&
@@ -123,10 +124,6 @@ check_entry(const struct weir_cron *e, struct weir_error *err)
         e->job->replace)
         return wr_fail(err, WEIR_E_ARG, 0,
                        "cron entry: queue, id, delay, at and replace are not its job's");
-    if (e->job->then_count > 0)
-        return wr_fail(err, WEIR_E_ARG, 0,
-                       "then: the job of a cron entry has no follow-up jobs; let its "
-                       "handler ask for them");
     if (e->job->debounce_ms || e->job->unique_conflict)
         return wr_fail(
             err, WEIR_E_ARG, 0,
@@ -183,12 +180,20 @@ weir_cron_put(struct weir_client *c, const struct weir_cron *given, int64_t revi
               bool *same, struct weir_error *err)
 {
     struct weir_cron e = known_entry(given);
+    struct weir_job job = {0};
     struct wr_buf def = {0};
     struct wr_queue *queue;
     int64_t next, rev;
     bool was = false;
-    enum weir_err rc = check_entry(&e, err);
+    enum weir_err rc;
 
+    if (e.job) { /* as known_entry() has it of the entry */
+        memcpy(&job, e.job,
+               e.job->struct_size < sizeof(job) ? e.job->struct_size : sizeof(job));
+        e.job = &job;
+    }
+    rc = check_entry(&e, err);
+    job.queue = e.queue; /* where its follow-up jobs go if they name none */
     if (rc == WEIR_OK)
         rc = wr_client_queue(c, e.queue, &queue, err);
     if (rc == WEIR_OK)
@@ -216,6 +221,9 @@ struct holder {
     struct weir_meta *meta;
     struct wr_buf *meta_texts;
     size_t meta_n;
+    struct weir_then then[WR_THEN_MAX];
+    struct wr_buf then_texts[WR_THEN_MAX][2];
+    size_t then_n;
     char name[WR_ENTRY_NAME_MAX + 1], queue[132], last_id[WR_ENTRY_NAME_MAX + 80];
 };
 
@@ -226,6 +234,10 @@ holder_free(struct holder *h)
         return;
     for (size_t i = 0; i < h->meta_n; i++)
         wr_buf_fini(&h->meta_texts[i]);
+    for (size_t i = 0; i < WR_THEN_MAX; i++) {
+        wr_buf_fini(&h->then_texts[i][0]);
+        wr_buf_fini(&h->then_texts[i][1]);
+    }
     free(h->meta_texts);
     free(h->meta);
     wr_record_fini(&h->record);
@@ -295,6 +307,21 @@ read_meta(struct holder *h)
     return true;
 }
 
+static bool
+read_then(struct holder *h)
+{
+    struct wr_span rest = h->record.then;
+
+    while (rest.len > 0) {
+        struct wr_buf *text = h->then_texts[h->then_n];
+
+        if (h->then_n == WR_THEN_MAX || !wr_then_take(&rest, &text[0], &text[1]))
+            return false;
+        h->then[h->then_n++] = (struct weir_then){text[0].ptr, text[1].ptr};
+    }
+    return true;
+}
+
 static int64_t
 or_none(int64_t value)
 {
@@ -334,6 +361,8 @@ fill_job(struct holder *h)
         .unique_states = r->unique_states.len > 0 ? r->unique_states.ptr : NULL,
         .meta = h->meta,
         .meta_count = h->meta_n,
+        .then = h->then_n > 0 ? h->then : NULL,
+        .then_count = h->then_n,
     };
 }
 
@@ -385,7 +414,8 @@ read_entry(const char *queue, struct wr_span name, struct wr_span text, int64_t 
     memcpy(h->name, name.ptr, name.len);
     snprintf(h->queue, sizeof(h->queue), "%s", queue);
     if (wr_entry_read(text, &h->entry) && add_time(h->entry.record, &h->text) &&
-        wr_record_read(wr_buf_span(&h->text), &h->record, &version) && read_meta(h)) {
+        wr_record_read(wr_buf_span(&h->text), &h->record, &version) && read_meta(h) &&
+        read_then(h)) {
         fill_job(h);
         fill_info(h, server_us);
         *out = h;

@@ -27,13 +27,18 @@ field() { "$WEIR" cron show "$1" --json | jq -r "$2"; }
     "$WEIR" cron add full '15 30 2 L jan-jun *' report @"$BATS_TEST_TMPDIR/p" -q reports \
         --tz Europe/Berlin --missed all --cap 7 --grace 5s --overlap queue --jitter 250ms \
         --retry 0 --backoff fixed:5s --max-deliveries 0 --timeout 5m --kill-after 3s \
-        --expires 1h --unique key:9s --unique-states ready,delayed --meta a=b --meta c='d e' --keep-result 0
+        --expires 1h --unique key:9s --unique-states ready,delayed --meta a=b --meta c='d e' --keep-result 0 \
+        --then thumb,mail@post
     [ "$(field full '[.queue, .schedule, .zone, .missed, .missed_cap, .grace_ms, .overlap, .jitter_ms] | @json')" = \
         '["reports","15 30 2 L jan-jun *","Europe/Berlin","all",7,5000,"queue",250]' ]
     [ "$(field full '[.type, .max_retry, .backoff, .max_deliveries, .timeout_ms, .kill_after_ms, .expires_ms] | @json')" = \
         '["report",0,"fixed:5s",0,300000,3000,3600000]' ]
     [ "$(field full '[.unique, .unique_window_ms, .unique_states, .keep_result_ms, .meta] | @json')" = \
         '["key",9000,"ready,delayed",0,{"a":"b","c":"d e"}]' ]
+    [ "$(field full '.then | map(.type + "@" + .queue) | @json')" = '["thumb@reports","mail@post"]' ]
+    rev=$(field full .revision)
+    exits 0 "$WEIR" cron edit full --retry 0
+    [ "$(field full .revision)" = "$rev" ] # what is read is what was written
     [ "$(field full .payload_base64 | base64 -d | od -c)" = "$(od -c <"$BATS_TEST_TMPDIR/p")" ]
     exits 0 "$WEIR" cron show full
     says $'unique\tkey:9000ms'
@@ -145,6 +150,12 @@ field() { "$WEIR" cron show "$1" --json | jq -r "$2"; }
     wait "$pid"
     [ "$("$WEIR" audit --json | jq .gap)" = 0 ]
     [ "$("$WEIR" dead ls -o id | wc -l)" -ge 1 ]
+}
+
+@test "what a tick's job asks for comes after its success" {
+    "$WEIR" cron add n 'every 1s' t -q q --then next@after --overlap skip
+    "$WEIR" work -q q --max-jobs 1 -- true 3>&- 2>/dev/null
+    until_true sh -c '[ "$("$0" job ls -q after --json 2>/dev/null | jq -r .type)" = next ]' "$WEIR"
 }
 
 @test "apply makes the entries what a file says" {
