@@ -286,10 +286,10 @@ a_longer_time_that_was_asked_for_is_given_by_the_lease_too(void **state)
 {
     (void)state;
     rig_start_with((struct weir_worker_options){.lease_ms = 1000});
-    rig_enqueue(JOB(.timeout_ms = 300, .kill_after_ms = WEIR_NONE,
-                    SCRIPT("echo 'extend 60' >&3; sleep 6.5; echo ok")),
+    rig_enqueue(JOB(.timeout_ms = 1500, .kill_after_ms = WEIR_NONE,
+                    SCRIPT("echo 'extend 60' >&3; sleep 8; echo ok")),
                 "j", "sh");
-    AWAIT(rig_is("j", "done")); /* 300 ms and 5 s are over long ago */
+    AWAIT(rig_is("j", "done")); /* 1.5 s and 5 s are over long ago */
     assert_int_equal(rig_numbers("j").attempts, 1);
     assert_string_equal(view("j", VIEW_RESULT), "ok\n");
 }
