@@ -291,7 +291,7 @@ a_handler_that_never_stops_does_not_keep_its_job_nor_the_worker(void **state)
 }
 
 static void
-with_redis_away_a_worker_ends_soon_and_says_that_leases_lapse(void **state)
+with_redis_away_a_worker_ends_soon_and_says_that_leases_lapse_S07(void **state)
 {
     pid_t pid = rig_start_with(
         (struct weir_worker_options){.grace_ms = 500, .lease_ms = 5000});
@@ -307,7 +307,9 @@ with_redis_away_a_worker_ends_soon_and_says_that_leases_lapse(void **state)
     start = wr_clock_ms() - start;
     redis_server_resume(rig.server);
     assert_int_equal(status, weir_err_exit_status(WEIR_E_CONNECT));
-    assert_true(start < 10000); /* promised: grace + 2 s */
+    print_message("ended %lld ms after it was told, with 500 ms of grace\n",
+                  (long long)start);
+    assert_true(start < 6000); /* promised: grace + 2 s */
     rig_start();
     AWAIT(shared->started == 2);
     shared->release = 1;
@@ -456,7 +458,7 @@ main(void)
         TEST(a_second_signal_hurries_and_the_job_goes_back_uncharged),
         TEST(weir_worker_stop_gives_running_jobs_their_grace_also_when_called_twice),
         TEST(a_handler_that_never_stops_does_not_keep_its_job_nor_the_worker),
-        TEST(with_redis_away_a_worker_ends_soon_and_says_that_leases_lapse),
+        TEST(with_redis_away_a_worker_ends_soon_and_says_that_leases_lapse_S07),
         TEST(a_broken_queue_does_not_slow_the_one_beside_it),
         TEST(a_queue_that_breaks_costs_its_own_jobs_alone),
         TEST(max_jobs_counts_over_all_children),

@@ -145,3 +145,26 @@ state_is() {
     for pid in $daemons; do wait "$pid"; done
     [ "$(workers length)" = 0 ]
 }
+
+@test "a container that is killed and starts again as the same host and pid recovers its job (L10)" {
+    [ "$(id -u)" = 0 ] && unshare -fpu true || skip "needs namespaces"
+    boxed() {
+        # --kill-child: with the namespace's first process everything in it ends.
+        unshare -fpu --mount-proc --kill-child sh -c 'hostname box && exec "$0" work -q w --lease 2s \
+            -- sh -c "echo run >>$1; until [ -e $1.go ]; do sleep 0.05; done"' \
+            "$WEIR" "$BATS_TEST_TMPDIR/runs" 3>&- 2>/dev/null &
+        daemons="${daemons:-} $!"
+    }
+    runs() { [ "$(wc -l <"$BATS_TEST_TMPDIR/runs")" = "$1" ]; }
+    touch "$BATS_TEST_TMPDIR/runs"
+    boxed
+    first=$!
+    "$WEIR" enqueue t -q w --id j
+    until_true runs 1
+    kill -9 "$first"
+    boxed
+    until_true runs 2
+    touch "$BATS_TEST_TMPDIR/runs.go"
+    until_true state_is j done
+    [ "$("$WEIR" job show j --json | jq -c '[.deliveries, .attempts]')" = '[2,1]' ]
+}
