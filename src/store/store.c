@@ -75,6 +75,12 @@ wr_store_set_test_clock(struct wr_store *s, int64_t now_ms)
     s->test_now_ms = now_ms;
 }
 
+void
+wr_store_set_timeout(struct wr_store *s, int64_t command_timeout_ms)
+{
+    s->timeout_ms = command_timeout_ms;
+}
+
 const char *
 wr_store_namespace(const struct wr_store *s)
 {

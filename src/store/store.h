@@ -46,6 +46,8 @@ enum weir_err wr_store_new(const struct wr_store_options *options, struct wr_sto
                            struct weir_error *err) WEIR_MUST_CHECK;
 void wr_store_free(struct wr_store *store); /* NULL is allowed; not the server */
 void wr_store_set_test_clock(struct wr_store *store, int64_t now_ms); /* 0: off */
+/* Of the calls from now on; by the thread that makes them. */
+void wr_store_set_timeout(struct wr_store *store, int64_t command_timeout_ms);
 const char *wr_store_namespace(const struct wr_store *store);
 struct wr_server *wr_store_server(struct wr_store *store);
 /* The server's clock in us (or the test clock). */

@@ -32,6 +32,7 @@ wr_io_command_timeout(const struct wr_io *io)
 static bool
 serve(struct wr_io *io)
 {
+    unsigned failures = io->failures;
     bool done = false;
 
     if (wr_clock_ms() < io->again_ms)
@@ -41,7 +42,9 @@ serve(struct wr_io *io)
     wr_io_poll_markers(io, wr_clock_ms());
     wr_io_count_long(io, wr_clock_ms());
     wr_io_share(io);
-    for (struct wr_line *l = io->lines; l && wr_clock_ms() >= io->again_ms; l = l->next) {
+    /* One call that Redis did not answer is enough for a turn: signals must be heard. */
+    for (struct wr_line *l = io->lines;
+         l && io->failures <= failures && wr_clock_ms() >= io->again_ms; l = l->next) {
         atomic_store(&io->o->page->tick_ms, wr_clock_ms());
         if (wr_clock_ms() >= l->again_ms)
             done = wr_io_serve_line(io, l) || done;

@@ -12,8 +12,9 @@
 #define HAND_BACK_MS 1500 /* to hand back the jobs of handlers that did not stop */
 #define ORPHAN_STOP_MS 800
 #define ORPHAN_HAND_BACK_MS 500
-#define ORPHAN_MAX_S 2       /* and the end, whatever hangs */
-#define AWAY_GIVE_UP_MS 1800 /* at the end, with Redis away */
+#define ORPHAN_MAX_S 2      /* and the end, whatever hangs */
+#define END_TIMEOUT_MS 500  /* of a call at the end: no call may use up its time */
+#define AWAY_GIVE_UP_MS 700 /* at the end, with Redis away */
 
 static void
 stop_running(struct wr_io *io, enum wr_stop why)
@@ -46,6 +47,8 @@ wr_io_begin_drain(struct wr_io *io, int64_t grace_ms, const char *why)
         return;
     wr_log_info("%s: no more jobs are claimed, %zu run", why, io->outstanding);
     io->state = WR_IO_DRAIN;
+    if (END_TIMEOUT_MS < wr_io_command_timeout(io))
+        wr_store_set_timeout(io->store, END_TIMEOUT_MS);
     io->began_ms = wr_clock_ms();
     io->deadline_ms = io->began_ms + grace_ms;
     wr_io_release_waiting(io);
