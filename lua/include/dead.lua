@@ -4,9 +4,12 @@
 --- @include ended
 
 local function dead_size(k, ids)
-  local bytes = 0
+  local bytes, errors = 0, redis.call('HLEN', k.errors) > 0
   for _, id in ipairs(ids) do
-    bytes = bytes + redis.call('HSTRLEN', k.jobs, id) + redis.call('HSTRLEN', k.errors, id)
+    bytes = bytes + redis.call('HSTRLEN', k.jobs, id)
+    if errors then
+      bytes = bytes + redis.call('HSTRLEN', k.errors, id)
+    end
   end
   return bytes
 end

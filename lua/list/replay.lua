@@ -52,8 +52,9 @@ touch('LLEN', ready, wake)
 touch('HLEN', tombs, jobs, state, errors, stats, unique)
 local ids, notes, at = choose_dead(dead, ARGV, ITEM_FIRST, limit, before, skip)
 local moved, states, keys, taken = {}, {}, {}, {}
+local texts = #ids > 0 and redis.call('HMGET', state, unpack(ids)) or {}
 for i, id in ipairs(ids) do
-  local text, why, detail = redis.call('HGET', state, id), nil, ''
+  local text, why, detail = texts[i], nil, ''
   local s = text and state_read(text)
   local size = redis.call('HSTRLEN', jobs, id)
   if size == 0 or (size < 100 and string.find(redis.call('HGET', jobs, id), '^1 %- %d+ lost_body=1\n')) then

@@ -14,7 +14,7 @@
 #include "cli/progress.h"
 #include "cli/queues.h"
 
-#define SLICE 500
+#define SLICE 100 /* a few ms of the server: others shall not notice */
 
 struct dead_opts {
     struct cli_list queues;
