@@ -163,9 +163,10 @@ attempt(const struct weir_exec_options *o)
         __VA_ARGS__, NULL         \
     }
 /* A shell's line, with more options after it. */
-#define SH(script, ...)                                         \
+#define SH_WITH(script, ...)                                    \
     attempt(&(struct weir_exec_options){WEIR_EXEC_OPTIONS_INIT, \
                                         ARGV("sh", "-c", script), __VA_ARGS__})
+#define SH(script) attempt(WITH(ARGV("sh", "-c", script)))
 
 static const char *
 log_text(void)
@@ -206,7 +207,7 @@ has_program(const char *name)
     char script[100];
 
     snprintf(script, sizeof(script), "command -v %s", name);
-    SH(script, .result = WEIR_EXEC_NONE);
+    SH_WITH(script, .result = WEIR_EXEC_NONE);
     if (a.outcome != WEIR_DONE)
         print_message("skipped: there is no %s here\n", name);
     fresh(NULL);
@@ -351,7 +352,7 @@ each_attempt_has_a_private_folder_that_is_removed_after_it(void **state)
     snprintf(folder, sizeof(folder), "%s", a.d.result.ptr + 4);
     assert_int_equal(stat(folder, &st), -1);
     assert_int_equal(errno, ENOENT);
-    assert_string_equal(SH("pwd; test -d $WEIR_TMPDIR", .cwd = "/"), "/\n");
+    assert_string_equal(SH_WITH("pwd; test -d $WEIR_TMPDIR", .cwd = "/"), "/\n");
     assert_outcome(WEIR_DONE, "");
 }
 
@@ -375,9 +376,9 @@ the_folder_of_a_failure_is_kept_when_asked_for(void **state)
     char path[300], *at;
 
     (void)state;
-    SH("echo 1 >f; exit 0", .keep_failed_dir = true);
+    SH_WITH("echo 1 >f; exit 0", .keep_failed_dir = true);
     assert_int_equal(count_entries(tmp, "weir-kept"), 0);
-    SH("echo 1 >f; echo oops >&2; exit 1", .keep_failed_dir = true);
+    SH_WITH("echo 1 >f; echo oops >&2; exit 1", .keep_failed_dir = true);
     assert_outcome(WEIR_RETRY, "exit 1: oops");
     at = strstr(log_text(), "[weir] working folder kept: ");
     assert_non_null(at);
@@ -587,9 +588,9 @@ the_result_is_what_the_handler_says_it_is(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         if (strstr(rows[i].script, "1e999"))
-            SH("printf ' {\"a\":[1,2,{}],\"b\":1e99}\\n'", .result = rows[i].how);
+            SH_WITH("printf ' {\"a\":[1,2,{}],\"b\":1e99}\\n'", .result = rows[i].how);
         else
-            SH(rows[i].script, .result = rows[i].how);
+            SH_WITH(rows[i].script, .result = rows[i].how);
         assert_outcome(WEIR_DONE, "");
         assert_string_equal(wr_buf_span(&a.d.result).ptr, rows[i].result);
         assert_string_equal(log_text(), rows[i].log);
@@ -609,7 +610,7 @@ a_result_that_is_no_JSON_fails_the_attempt(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(scripts) / sizeof(scripts[0]); i++) {
-        SH(scripts[i], .result = WEIR_EXEC_JSON);
+        SH_WITH(scripts[i], .result = WEIR_EXEC_JSON);
         assert_int_equal(a.outcome, WEIR_RETRY);
         assert_int_equal(strncmp(a.d.error, "E_RESULT_NOT_JSON: ", 19), 0);
     }
@@ -633,9 +634,9 @@ a_result_file_is_read_with_the_rights_of_its_owner(void **state)
     }
     if (!is_root())
         skip();
-    SH("echo 'result-file /etc/shadow' >&3", .user = "nobody");
+    SH_WITH("echo 'result-file /etc/shadow' >&3", .user = "nobody");
     assert_outcome(WEIR_RETRY, "result-file /etc/shadow: Operation not permitted");
-    SH("echo mine >f; echo 'result-file f' >&3", .user = "nobody");
+    SH_WITH("echo mine >f; echo 'result-file f' >&3", .user = "nobody");
     assert_outcome(WEIR_DONE, "");
     assert_string_equal(a.d.result.ptr, "mine\n");
 }
@@ -644,13 +645,13 @@ static void
 a_long_output_is_cut_and_said_to_be(void **state)
 {
     (void)state;
-    SH("head -c 100 /dev/zero", .result_max = 10);
+    SH_WITH("head -c 100 /dev/zero", .result_max = 10);
     assert_outcome(WEIR_DONE, "");
     assert_int_equal(a.d.result.len, 10);
     assert_int_equal(a.d.exec.bytes_out, 100);
     assert_true(a.d.exec.out_truncated);
     assert_false(a.d.exec.err_truncated);
-    SH("head -c 300000 /dev/zero >&2", .result = WEIR_EXEC_NONE);
+    SH_WITH("head -c 300000 /dev/zero >&2", .result = WEIR_EXEC_NONE);
     assert_true(a.d.exec.err_truncated);
     assert_int_equal(a.d.exec.bytes_err, 300000);
     assert_true(a.d.log.len <= 65536);
@@ -710,7 +711,7 @@ exit_rules_are_tried_in_order_R08(void **state)
         char script[20];
 
         snprintf(script, sizeof(script), "exit %d", rows[i].status);
-        SH(script, .exits = rules, .exits_n = 5, .snooze_ms = 7000);
+        SH_WITH(script, .exits = rules, .exits_n = 5, .snooze_ms = 7000);
         assert_int_equal(a.outcome, rows[i].outcome);
         assert_int_equal(a.d.delay_ms, a.outcome == WEIR_SNOOZE ? 7000 : -1);
     }
@@ -720,14 +721,14 @@ static void
 one_that_is_silent_too_long_is_stopped_L09(void **state)
 {
     (void)state;
-    SH("echo a; exec sleep 60", .idle_timeout_ms = 400);
+    SH_WITH("echo a; exec sleep 60", .idle_timeout_ms = 400);
     assert_outcome(WEIR_RETRY, "timeout: silent for 400ms");
     assert_int_equal(a.d.exec.stop, WR_EXEC_IDLE);
     assert_in_range(a.took_ms, 400, 5000);
-    SH("for i in 1 2 3 4 5; do sleep 0.5; echo heartbeat >&3; done",
-       .idle_timeout_ms = 2000);
+    SH_WITH("for i in 1 2 3 4 5; do sleep 0.5; echo heartbeat >&3; done",
+            .idle_timeout_ms = 2000);
     assert_outcome(WEIR_DONE, "");
-    SH("for i in 1 2 3 4 5; do sleep 0.5; echo $i; done", .idle_timeout_ms = 2000);
+    SH_WITH("for i in 1 2 3 4 5; do sleep 0.5; echo $i; done", .idle_timeout_ms = 2000);
     assert_outcome(WEIR_DONE, "");
 }
 
@@ -735,10 +736,10 @@ static void
 the_shorter_timeout_of_handler_and_job_counts_X11(void **state)
 {
     (void)state;
-    SH("sleep 60", .timeout_ms = 300);
+    SH_WITH("sleep 60", .timeout_ms = 300);
     assert_outcome(WEIR_RETRY, "timeout after 300ms");
     a.d.record.timeout_ms = 200;
-    SH("sleep 60", .timeout_ms = 30000);
+    SH_WITH("sleep 60", .timeout_ms = 30000);
     assert_outcome(WEIR_RETRY, "timeout after 200ms");
 }
 
@@ -746,12 +747,12 @@ static void
 the_stop_signal_is_the_handler_s_and_SIGKILL_follows_X10(void **state)
 {
     (void)state;
-    SH("trap 'echo int; exit 3' INT; while :; do sleep 0.02; done", .timeout_ms = 1000,
-       .stop_signal = SIGINT, .kill_after_ms = 10000);
+    SH_WITH("trap 'echo int; exit 3' INT; while :; do sleep 0.02; done",
+            .timeout_ms = 1000, .stop_signal = SIGINT, .kill_after_ms = 10000);
     assert_outcome(WEIR_RETRY, "timeout after 1.0s");
     assert_int_equal(a.d.exec.exit_code, 3);
-    SH("trap '' TERM; while :; do sleep 0.02; done", .timeout_ms = 1000,
-       .kill_after_ms = 200);
+    SH_WITH("trap '' TERM; while :; do sleep 0.02; done", .timeout_ms = 1000,
+            .kill_after_ms = 200);
     assert_int_equal(a.d.exec.signal, SIGKILL);
     assert_in_range(a.took_ms, 1200, 9000);
 }
@@ -768,7 +769,7 @@ stragglers_may_stay_when_the_handler_says_so_X05(void **state)
              "setsid sleep %s >/dev/null 2>&1 3>&- & echo $!;"
              " sleep %s >/dev/null 2>&1 3>&- & echo $!",
              mark, mark);
-    SH(script, .keep_stragglers = true);
+    SH_WITH(script, .keep_stragglers = true);
     assert_outcome(WEIR_DONE, "");
     assert_true(a.took_ms < 800);
     assert_int_equal(sscanf(a.d.result.ptr, "%d %d", &pids[0], &pids[1]), 2);
@@ -812,7 +813,7 @@ poison_is_told_from_failure_F35(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        SH(rows[i].script, .rlimit_core = 1);
+        SH_WITH(rows[i].script, .rlimit_core = 1);
         assert_outcome(WEIR_RETRY, a.d.error);
         assert_int_equal(strncmp(a.d.error, rows[i].error, strlen(rows[i].error)), 0);
     }
@@ -826,23 +827,23 @@ limits_are_set_before_the_command_runs_X14(void **state)
     const char *text;
 
     (void)state;
-    text = SH("umask; ulimit -n; ulimit -f; ulimit -c; ulimit -t; ulimit -v; nice;"
-              " cat /proc/self/oom_score_adj",
-              .set_umask = true, .umask = 027, .rlimit_nofile = 77,
-              .rlimit_fsize = 4 * 512, .rlimit_core = 2 * 512, .rlimit_cpu = 9,
-              .rlimit_as = 512 * 1048576, .nice = 3, .oom_score_adj = 300);
+    text = SH_WITH("umask; ulimit -n; ulimit -f; ulimit -c; ulimit -t; ulimit -v; nice;"
+                   " cat /proc/self/oom_score_adj",
+                   .set_umask = true, .umask = 027, .rlimit_nofile = 77,
+                   .rlimit_fsize = 4 * 512, .rlimit_core = 2 * 512, .rlimit_cpu = 9,
+                   .rlimit_as = 512 * 1048576, .nice = 3, .oom_score_adj = 300);
     assert_outcome(WEIR_DONE, "");
     assert_string_equal(text, "0027\n77\n4\n2\n9\n524288\n3\n300\n");
     SH("grep NoNewPrivs /proc/self/status");
     assert_string_equal(a.d.result.ptr, "NoNewPrivs:\t1\n");
-    SH("grep NoNewPrivs /proc/self/status", .allow_new_privs = true);
+    SH_WITH("grep NoNewPrivs /proc/self/status", .allow_new_privs = true);
     assert_string_equal(a.d.result.ptr, "NoNewPrivs:\t0\n");
-    SH("head -c 100000 /dev/zero >f", .rlimit_fsize = 1000);
+    SH_WITH("head -c 100000 /dev/zero >f", .rlimit_fsize = 1000);
     assert_int_equal(a.outcome, WEIR_RETRY);
-    SH("while :; do :; done", .rlimit_cpu = 1);
+    SH_WITH("while :; do :; done", .rlimit_cpu = 1);
     assert_outcome(WEIR_RETRY, "killed by SIGXCPU");
     if (has_program("ionice")) {
-        SH("ionice", .ioprio_class = 3);
+        SH_WITH("ionice", .ioprio_class = 3);
         assert_string_equal(a.d.result.ptr, "idle\n");
     }
 }
@@ -853,16 +854,16 @@ it_runs_as_another_user_X14(void **state)
     (void)state;
     if (!is_root())
         skip();
-    SH("id -un; id -Gn; echo $HOME $USER; stat -c %U .; touch f && cat;"
-       " echo 'progress 9' >&3; test -w \"$WEIR_CONTROL_SOCKET\" && echo writable",
-       .user = "nobody");
+    SH_WITH("id -un; id -Gn; echo $HOME $USER; stat -c %U .; touch f && cat;"
+            " echo 'progress 9' >&3; test -w \"$WEIR_CONTROL_SOCKET\" && echo writable",
+            .user = "nobody");
     assert_outcome(WEIR_DONE, "");
     assert_string_equal(a.d.result.ptr, "nobody\nnogroup\n/nonexistent nobody\nnobody\n"
                                         "hellowritable\n");
     assert_string_equal(a.d.exec.progress, "9 ");
-    SH("id -u; id -g; id -G", .user = "12345", .group = "daemon");
+    SH_WITH("id -u; id -g; id -G", .user = "12345", .group = "daemon");
     assert_string_equal(a.d.result.ptr, "12345\n1\n1\n");
-    SH("id -u", .user = "nobody", .cwd = "/root");
+    SH_WITH("id -u", .user = "nobody", .cwd = "/root");
     assert_has(a.d.error, "cannot run sh: entering its working folder: Permission");
     SH("id -u; test -O \"$WEIR_CONTROL_SOCKET\" && echo own"); /* and back */
     assert_string_equal(a.d.result.ptr, "0\nown\n");
@@ -877,8 +878,8 @@ a_fork_bomb_meets_its_limit_and_nothing_is_left_F38(void **state)
     (void)state;
     if (!is_root() || !has_program("ps"))
         skip();
-    SH("b() { b & b & wait; }; b; sleep 60", .user = "nobody", .rlimit_nproc = 60,
-       .timeout_ms = 700, .kill_after_ms = 300);
+    SH_WITH("b() { b & b & wait; }; b; sleep 60", .user = "nobody", .rlimit_nproc = 60,
+            .timeout_ms = 700, .kill_after_ms = 300);
     assert_int_equal(a.outcome, WEIR_RETRY);
     assert_true(a.took_ms < 20000);
     SH("echo fine");
@@ -888,7 +889,7 @@ a_fork_bomb_meets_its_limit_and_nothing_is_left_F38(void **state)
         if (strcmp(wr_buf_span(&a.d.result).ptr, "0\n") == 0)
             return;
     }
-    fail_msg("left: %s", wr_buf_span(&a.d.result).ptr);
+    fail_msg("left: %s", (const char *)wr_buf_span(&a.d.result).ptr);
 }
 
 /* ---- what cannot start ---- */
