@@ -10,9 +10,9 @@ local function tombs_pop(k)
     redis.call('UNLINK', k.tombs, k.ready)
     return
   end
-  local popped, n, ids = 0, 0, {}
+  local popped, n, ids, slice = 0, 0, {}, 8
   repeat
-    ids = redis.call('LRANGE', k.ready, -200, -1)
+    ids = redis.call('LRANGE', k.ready, -slice, -1)
     if #ids == 0 then
       break
     end
@@ -27,7 +27,7 @@ local function tombs_pop(k)
       redis.call('RPOP', k.ready, n)
       redis.call('HDEL', k.tombs, unpack(gone))
     end
-    popped = popped + n
+    popped, slice = popped + n, 200
   until n == 0 or n < #ids or popped >= TOMBS_POP_MAX
   ledger_add(k.stats, 'skipped', popped)
 end
