@@ -20,6 +20,8 @@
  *            Handlers run in threads of the children.
  * Signals    while it runs, SIGTERM and SIGINT stop the worker (a second one hurries),
  *            SIGCHLD and SIGPIPE are its own; the old dispositions come back after.
+ *            SIGHUP stops it too, and SIGUSR2 replaces its children one by one, if the
+ *            program had left them at their default.
  * Guarantee  at least once: a handler may run again when its worker died, so make its
  *            effect idempotent, for instance by weir_delivery_id().
  */
@@ -234,7 +236,8 @@ WEIR_API void weir_worker_on_startup(struct weir_worker *worker, weir_startup_fn
 WEIR_API void weir_worker_on_shutdown(struct weir_worker *worker, weir_shutdown_fn fn);
 
 /*
- * Runs until told to stop: by a signal, weir_worker_stop(), or drain / max_jobs / once.
+ * Runs until told to stop: by a signal, weir_worker_stop(), by `weir worker
+ * stop`, or drain / max_jobs / max_time / once.
  * OK           everything ended in order
  * E_CONNECT    jobs could not be handed back: their leases will lapse
  * E_BUG        a child could not be kept alive
