@@ -233,13 +233,16 @@ static void
 end_interrupted(struct cli *cli, const struct verb *verb, const struct plan *p,
                 int64_t total)
 {
+    bool one = p->queues.n == 1;
     char when[32];
 
     wr_text_show_time(p->before[0], when);
     cli_note(
         cli,
-        "Interrupted: %lld of %lld jobs %s. The rest: weir dead %s --all --before %s",
-        (long long)total, (long long)p->sum, verb->did, verb->will, when);
+        "Interrupted: %lld of %lld jobs %s. The rest: weir dead %s --all%s%s --before "
+        "%s",
+        (long long)total, (long long)p->sum, verb->did, verb->will, one ? " -q " : "",
+        one ? p->queues.names[0] : "", when);
     fflush(cli->out);
     raise(interrupted);
 }
