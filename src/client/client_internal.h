@@ -37,7 +37,7 @@ wr_client_inspect(struct weir_client *client, struct wr_queue *queue, const char
 /* A follow-up job, checked and appended as model/follow.h writes it; n numbers those of
  * one delivery. E_ARG. */
 enum weir_err
-wr_client_follow(const struct weir_job *job, const char *channel, size_t n,
+wr_client_follow(const struct weir_job *given, const char *channel, size_t n,
                  struct wr_buf *out, struct weir_error *err) WEIR_MUST_CHECK;
 /* A view of a job that is done and not stored any more; takes the message, in which the
  * result lies. NULL when out of memory, and the message is freed. */
