@@ -172,6 +172,9 @@ local function admit(k, a, argv, first, words, has_due)
     word, packed = channel_word(saved, tonumber(a.number), argv[first], count)
   end
   if word == 'BEFORE' then
+    -- Whoever repeats it may do so again: it is not idle.
+    redis.call('HSET', k.producers, a.channel,
+               (string.gsub(saved, '^(%d+) %d+', '%1 ' .. digits(now))))
     return {'BEFORE', '0', unpack(notes_unpack(packed))}
   elseif word == 'CLASH' then
     return {'CLASH', '0'}

@@ -10,7 +10,7 @@
 -- @arg age only those that wait for so many ms: their worker is dead or slow
 -- @arg limit at most so many
 -- @returns OK these, or none
--- @returns MORE there are others that are too young, or over the limit
+-- @returns MORE there are others: too young, or over the limit or 1 MiB
 -- @returns ENGINE the queue is stored by another engine
 -- @returns NOQUEUE nobody made this queue
 -- @returns CORRUPT the config is gone, jobs are there
@@ -25,13 +25,20 @@ local word = engine_word(redis.call('HGET', config, 'engine'), stats, jobs, read
 if word then
   return {word}
 end
-local reply = {'OK'}
-local some = redis.call('HRANDFIELD', outbox, limit, 'WITHVALUES')
-for i = 1, #some, 2 do
-  local since, text = string.match(some[i + 1], '^(%d+)\n(.*)$')
-  if since and now - since >= tonumber(age) then
-    reply[#reply + 1] = some[i]
-    reply[#reply + 1] = text
+local BYTES = 1048576 -- of texts, and one text more at most
+local reply, bytes = {'OK'}, 0
+local some = redis.call('HRANDFIELD', outbox, limit)
+for i = 0, #some - 1 do -- from another one each time: the first may be past help
+  local token = some[(i + now) % #some + 1]
+  local value = redis.call('HGET', outbox, token)
+  local since, text = string.match(value, '^(%d+)\n(.*)$')
+  if not since or now - since >= tonumber(age) then
+    reply[#reply + 1] = token
+    reply[#reply + 1] = text or value -- who cannot read it says so
+    bytes = bytes + #value
+  end
+  if bytes >= BYTES then
+    break
   end
 end
 if (#reply - 1) / 2 < redis.call('HLEN', outbox) then

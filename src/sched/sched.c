@@ -413,6 +413,17 @@ step_sweep(struct wr_sched *s, struct watch *w)
         w->at[SWEEP] = wr_clock_us() + ms(TIDY_MS);
 }
 
+static void
+say_full(struct wr_sched *s, struct watch *w, const struct weir_error *err)
+{
+    come_back(s);
+    if (!w->broken[RELAY])
+        wr_log_error("scheduler: follow-up jobs of queue %s wait: %s",
+                     wr_queue_name(w->queue), err->text);
+    w->broken[RELAY] = true;
+    w->at[RELAY] = wr_clock_us() + ms(FAULT_MS);
+}
+
 /* Follow-up jobs whose worker died between the end of its job and their enqueue. */
 static void
 step_relay(struct wr_sched *s, struct watch *w)
@@ -426,7 +437,9 @@ step_relay(struct wr_sched *s, struct watch *w)
     if (relayed > 0)
         wr_log_info("scheduler: queue %s: the follow-up jobs of %zu jobs enqueued",
                     wr_queue_name(w->queue), relayed);
-    if (went_well(s, w, RELAY, rc, &err))
+    if (rc == WEIR_E_FULL) /* of new jobs only: all else goes on */
+        say_full(s, w, &err);
+    else if (went_well(s, w, RELAY, rc, &err))
         w->at[RELAY] = wr_clock_us() + ms(more ? RELAY_AGE_MS : RELAY_IDLE_MS);
 }
 

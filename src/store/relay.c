@@ -73,16 +73,33 @@ send_some(struct relay *r, size_t first, struct weir_error *err)
     return rc;
 }
 
+/* What is wrong with one queue, or one text, says nothing of the next. */
+static bool
+concerns_all(enum weir_err rc)
+{
+    enum weir_err_kind kind = weir_err_kind_of(rc);
+
+    return kind == WEIR_KIND_BUSY || kind == WEIR_KIND_UNKNOWN || rc == WEIR_E_READONLY ||
+           rc == WEIR_E_SERVER;
+}
+
+/* The first error; the jobs of queues that are well are sent all the same. */
 static enum weir_err
 send_all(struct relay *r, struct weir_error *err)
 {
-    enum weir_err rc = WEIR_OK;
+    enum weir_err first = WEIR_OK;
 
-    for (size_t i = 0; i < r->n && rc == WEIR_OK; i++) {
-        if (!r->sent[i])
-            rc = send_some(r, i, err);
+    for (size_t i = 0; i < r->n && !concerns_all(first); i++) {
+        struct weir_error own = {0};
+        enum weir_err rc = r->sent[i] ? WEIR_OK : send_some(r, i, &own);
+
+        if (rc != WEIR_OK && (first == WEIR_OK || concerns_all(rc))) {
+            first = rc;
+            if (err)
+                *err = own;
+        }
     }
-    return rc;
+    return first;
 }
 
 static enum weir_err
@@ -104,14 +121,16 @@ wr_store_relay(struct wr_store *store, struct wr_queue *queue, struct wr_span to
                struct wr_span text, struct weir_error *err)
 {
     struct relay r = {.store = store};
-    enum weir_err rc = WEIR_OK;
+    enum weir_err rc;
 
     if (!wr_follow_open(&text, &r.channel))
-        return wr_fail(err, WEIR_E_CORRUPT, 0, "outbox: a text without a channel");
-    while (rc == WEIR_OK && r.n < WR_FOLLOW_MAX && wr_follow_next(&text, &r.follow[r.n]))
+        return wr_fail(err, WEIR_E_CORRUPT, 0, "outbox: %.*s has no channel",
+                       (int)token.len, (const char *)token.ptr);
+    while (r.n < WR_FOLLOW_MAX && wr_follow_next(&text, &r.follow[r.n]))
         r.n++;
     if (text.len > 0)
-        return wr_fail(err, WEIR_E_CORRUPT, 0, "outbox: a text that cannot be read");
+        return wr_fail(err, WEIR_E_CORRUPT, 0, "outbox: %.*s cannot be read",
+                       (int)token.len, (const char *)token.ptr);
     rc = send_all(&r, err);
     return rc == WEIR_OK ? outbox_done(store, queue, token, err) : rc;
 }
@@ -121,7 +140,7 @@ wr_store_relay_late(struct wr_store *store, struct wr_queue *queue, int64_t age_
                     size_t limit, size_t *relayed, bool *more, struct weir_error *err)
 {
     struct wr_call c;
-    enum weir_err rc;
+    enum weir_err rc, first;
 
     *relayed = 0;
     *more = false;
@@ -132,11 +151,20 @@ wr_store_relay_late(struct wr_store *store, struct wr_queue *queue, int64_t age_
     rc = wr_call_run(&c, err);
     if (rc == WEIR_OK)
         *more = wr_call_is(&c, "MORE");
-    for (size_t i = 1; rc == WEIR_OK && i + 1 < wr_reply_len(c.reply); i += 2) {
+    first = rc;
+    /* One that cannot be relayed does not keep the others waiting. */
+    for (size_t i = 1; !concerns_all(rc) && i + 1 < wr_reply_len(c.reply); i += 2) {
+        struct weir_error own = {0};
+
         rc = wr_store_relay(store, queue, wr_reply_span(wr_reply_at(c.reply, i)),
-                            wr_reply_span(wr_reply_at(c.reply, i + 1)), err);
+                            wr_reply_span(wr_reply_at(c.reply, i + 1)), &own);
         *relayed += rc == WEIR_OK;
+        if (rc != WEIR_OK && (first == WEIR_OK || concerns_all(rc))) {
+            first = rc;
+            if (err)
+                *err = own;
+        }
     }
     wr_call_fini(&c);
-    return rc;
+    return first;
 }

@@ -210,13 +210,15 @@ wr_store_ack_then(struct wr_store *store, struct wr_queue *queue, const char *wo
                   const struct wr_answer *answers, size_t n, enum wr_answered *out,
                   struct weir_error *err) WEIR_MUST_CHECK;
 /* Enqueues the follow-up jobs that lie in the outbox of `queue` under this token (text as
- * given to ack_then), then takes them out. May be repeated, also by another process, for
- * an hour: the channel in the text makes it harmless. An error leaves them there. */
+ * given to ack_then), then takes them out. May be repeated, also by another process, an
+ * hour after the last time: the channel in the text makes it harmless. An error leaves
+ * them there; those for queues that are well were enqueued all the same. */
 enum weir_err
 wr_store_relay(struct wr_store *store, struct wr_queue *queue, struct wr_span token,
                struct wr_span text, struct weir_error *err) WEIR_MUST_CHECK;
 /* The same for what lies there longer than age_ms, at most `limit` of them. *more: others
- * are left. */
+ * are left. What cannot be relayed does not keep the others waiting; the error is that of
+ * the first. */
 enum weir_err wr_store_relay_late(struct wr_store *store, struct wr_queue *queue,
                                   int64_t age_ms, size_t limit, size_t *relayed,
                                   bool *more, struct weir_error *err) WEIR_MUST_CHECK;

@@ -678,8 +678,10 @@ model_admit(struct model *m, int channel, int64_t number, const struct model_ite
 
     if (word) {
         say(out, "%s 0", word);
-        if (strcmp(word, "BEFORE") == 0)
+        if (strcmp(word, "BEFORE") == 0) {
+            m->channels[channel].at = m->now;
             say_saved(out, m->channels[channel].notes);
+        }
         return;
     }
     say(out, "%s 0", gap ? "GAP" : "OK");
