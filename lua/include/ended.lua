@@ -5,9 +5,11 @@
 -- broke, asks again: the message is for speed, and for results that are not kept.
 -- k has `waiters`; k.waited, that somebody waits for anything, comes from ended_touch().
 
--- ended_touch(k): reads `waiters` before the first write of the script.
+-- ended_touch(k): reads `waiters` before the first write of the script. Whose user may not
+-- publish tells nobody: the error would end the script in the midst of its writes.
 local function ended_touch(k)
   k.waited = redis.call('HLEN', k.waiters) > 0
+    and redis.acl_check_cmd('PUBLISH', 'weir:ended:*', '')
 end
 
 local function ended(k, id, word, result)
