@@ -298,9 +298,10 @@ step_promote(struct wr_sched *s, struct watch *w)
 {
     struct weir_error err = {0};
     struct wr_moved m;
+    int64_t began = wr_clock_us(), now;
     enum weir_err rc = wr_store_promote(s->store, w->queue, w->batch, &m, &err);
-    int64_t now = wr_clock_us(); /* after the call: the script's time is in between */
 
+    now = wr_clock_us();
     if (!went_well(s, w, PROMOTE, rc, &err))
         return;
     w->at[PROMOTE] = now + ms(PROMOTE_IDLE_MS);
@@ -309,8 +310,10 @@ step_promote(struct wr_sched *s, struct watch *w)
         w->at[PROMOTE] = now;
     } else {
         w->batch = BATCH_FIRST;
+        /* Counted from before the call: so the next one is under way when the job is due,
+         * by as much as this one took to get there. Come too early, it moves nothing. */
         if (m.next_us >= 0 && m.next_us < ms(PROMOTE_IDLE_MS))
-            w->at[PROMOTE] = now + m.next_us;
+            w->at[PROMOTE] = began + m.next_us;
     }
 }
 
