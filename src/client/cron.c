@@ -155,10 +155,11 @@ write_entry(const struct weir_cron *e, struct wr_buf *out, struct weir_error *er
                     : e->grace_ms == WEIR_NONE ? 0
                                                : e->grace_ms,
         .jitter_ms = e->jitter_ms,
-        .window_ms = e->job->unique ? e->job->unique_window_ms : 0,
     };
     enum weir_err rc = wr_client_template(e->job, &head, &tail, err);
 
+    if (e->job && e->job->unique)
+        entry.window_ms = e->job->unique_window_ms;
     snprintf(entry.spec, sizeof(entry.spec), "%s", e->schedule);
     snprintf(entry.zone, sizeof(entry.zone), "%s", e->zone ? e->zone : "UTC");
     if (rc == WEIR_OK) {

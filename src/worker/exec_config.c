@@ -318,7 +318,7 @@ copy_words(struct wr_exec_config *c, const struct weir_exec_options *o)
 
     if (o->shell)
         ok = add(&c->argv, "/bin/sh") && add(&c->argv, "-c");
-    for (size_t i = 0; ok && o->argv[i]; i++)
+    for (size_t i = 0; ok && o->argv && o->argv[i]; i++)
         ok = add(&c->argv, o->argv[i]);
     if (ok && o->shell)
         ok = add(&c->argv, "weir-job");
@@ -379,7 +379,9 @@ wr_exec_config_new(const struct weir_exec_options *options, struct wr_exec_confi
     if (rc != WEIR_OK)
         return rc;
     c = calloc(1, sizeof(*c));
-    if (!c || !copy_words(c, &o))
+    if (!c)
+        return wr_fail(err, WEIR_E_NO_MEMORY, 0, "command");
+    if (!copy_words(c, &o))
         rc = wr_fail(err, WEIR_E_NO_MEMORY, 0, "command");
     if (rc == WEIR_OK)
         rc = find_identity(c, &o, err);

@@ -66,9 +66,11 @@ static enum weir_err
 add_next_step(struct weir_delivery *d, struct weir_error *err)
 {
     struct rest *r = calloc(1, sizeof(*r));
-    enum weir_err rc = r ? WEIR_OK : wr_fail(err, WEIR_E_NO_MEMORY, 0, "chain");
+    enum weir_err rc = WEIR_OK;
 
-    if (rc == WEIR_OK && !read_rest(r, d->record.then))
+    if (!r)
+        return wr_fail(err, WEIR_E_NO_MEMORY, 0, "chain");
+    if (!read_rest(r, d->record.then))
         rc = wr_fail(err, WEIR_E_CORRUPT, 0, "its chain cannot be read");
     if (rc == WEIR_OK && r->n > 0) {
         struct wr_span result = wr_buf_span(&d->result);
@@ -83,7 +85,7 @@ add_next_step(struct weir_delivery *d, struct weir_error *err)
 
         rc = add(d, &job, err);
     }
-    for (size_t i = 0; r && i < 2 * WR_THEN_MAX; i++)
+    for (size_t i = 0; i < 2 * WR_THEN_MAX; i++)
         wr_buf_fini(&r->words[i]);
     free(r);
     return rc;

@@ -77,7 +77,7 @@ open_block(struct wr_io *io, int64_t now)
 static bool
 may_claim(const struct wr_io *io)
 {
-    return io->lines_n == 1 && io->lines->repeat == 0 && !io->w->jobs_left &&
+    return io->lines && !io->lines->next && io->lines->repeat == 0 && !io->w->jobs_left &&
            io->w->lease_ms >= 3 * io->block_ms;
 }
 

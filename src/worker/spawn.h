@@ -227,7 +227,7 @@ void wr_spawn_job_ask_sock(struct wr_spawn_job *job);
 
 /* A watch for one of its pipes; false when out of memory. */
 bool wr_spawn_watch_pipe(struct wr_spawn_job *job, int pipe);
-void wr_spawn_close_pipe(struct wr_spawn_job *job, int pipe);
+void wr_spawn_close_pipe(struct wr_spawn_job *j, int i);
 /* The control socket of this run, which belongs to its user; without one the path stays
  * empty. */
 void wr_spawn_open_control(struct wr_spawn_job *job);
