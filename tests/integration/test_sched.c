@@ -554,7 +554,8 @@ an_idle_scheduler_sends_less_than_three_commands_a_second(void **unused)
     while (wr_clock_ms() < deadline) /* what is measured is this time */
         poll(NULL, 0, (int)(deadline - wr_clock_ms()) + 1);
     sent = commands() - before;
-    allowed = (wr_clock_ms() - began) * 3 / 1000 + 3;
+    /* And the first round of what is done every ten seconds. */
+    allowed = (wr_clock_ms() - began) * 3 / 1000 + 7;
     assert_in_range(sent, 5, allowed);
     stop(&r);
 }
