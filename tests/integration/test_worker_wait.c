@@ -1,0 +1,286 @@
+/*
+ * The wait of an idle worker and the claim right behind it, under fire: its connection is
+ * cut again and again, before a job comes, after it, and between the marker and the
+ * claim.
+ */
+#include "integration/worker_rig.h"
+
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "support/proxy.h"
+
+#define JOBS_MAX 4000
+#define SOON_MS 3000 /* a worker that missed a marker looks after 5 s */
+
+static struct shared {
+    _Atomic int runs[JOBS_MAX];
+    _Atomic int64_t began_ms[JOBS_MAX];
+} * shared;
+
+static enum weir_outcome
+note(struct weir_delivery *d, void *context)
+{
+    int i = atoi(weir_delivery_id(d));
+
+    (void)context;
+    shared->began_ms[i] = wr_clock_ms();
+    shared->runs[i]++;
+    return WEIR_DONE;
+}
+
+static void
+handlers(struct weir_worker *w)
+{
+    if (weir_worker_handle(w, "note", note, NULL, NULL) != WEIR_OK)
+        _exit(70);
+}
+
+static int
+setup(void **state)
+{
+    memset((void *)shared, 0, sizeof(*shared));
+    return rig_setup(state);
+}
+
+/* One queue, and a lease that is long enough: then the claim stands behind the wait. */
+static void
+start_idle_worker(void)
+{
+    static const char *const queues[] = {"q", NULL};
+
+    rig_start_with((struct weir_worker_options){.queues = queues, .lease_ms = 15000});
+}
+
+/* The connection of the wait, while it waits; 0: there is none now. */
+static int
+wait_id(void)
+{
+    const char *line = redis_do(rig.server, "CLIENT LIST TYPE normal");
+
+    for (; line && *line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
+        size_t len = strcspn(line, "\n");
+        const char *name = strstr(line, " name=weir-wait "),
+                   *cmd = strstr(line, " cmd=blpop");
+
+        if (name && name < line + len && cmd && cmd < line + len)
+            return atoi(line + strlen("id="));
+    }
+    return 0;
+}
+
+static void
+cut(void)
+{
+    int id = wait_id();
+
+    if (id > 0)
+        redis_do(rig.server, "CLIENT KILL ID %d", id);
+}
+
+/* Commands in one packet: the server runs them in one turn, and what a client sent behind
+ * its wait comes only after it. */
+static void
+send_at_once(const char *text)
+{
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+
+    char reply[256];
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    snprintf(at.sun_path, sizeof(at.sun_path), "%s", redis_server_socket(rig.server));
+    assert_true(fd >= 0);
+    assert_int_equal(connect(fd, (struct sockaddr *)&at, sizeof(at)), 0);
+    assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+    assert_true(read(fd, reply, sizeof(reply)) > 0);
+    close(fd);
+}
+
+static void
+put(int i)
+{
+    char id[16];
+
+    snprintf(id, sizeof(id), "%d", i);
+    rig_enqueue(JOB(), id, "note");
+}
+
+/* The marker is taken by a wait whose connection is gone before its claim. */
+static void
+put_and_lose_the_marker(int i)
+{
+    char text[128];
+    int id;
+
+    redis_do(rig.server, "HSET weir:{q}:config paused -"); /* no marker */
+    put(i);
+    redis_do(rig.server, "HDEL weir:{q}:config paused");
+    AWAIT((id = wait_id()) > 0 || shared->runs[i] > 0);
+    snprintf(text, sizeof(text), "LPUSH weir:{q}:wake 1\r\nCLIENT KILL ID %d\r\n", id);
+    send_at_once(text);
+}
+
+static void
+check(int n)
+{
+    struct weir_audit a;
+
+    AWAIT(audit_of(rig.client, "q").done == n);
+    for (int i = 0; i < n; i++)
+        assert_int_equal(shared->runs[i], 1);
+    a = audit_of(rig.client, "q");
+    assert_int_equal(a.deliveries, n); /* none was lost with its claim */
+    assert_int_equal(a.reclaimed, 0);
+}
+
+static unsigned
+seeded(void)
+{
+    const char *text = getenv("WEIR_SEED");
+    unsigned seed = text ? (unsigned)atoi(text) : (unsigned)getpid();
+
+    print_message("WEIR_SEED=%u\n", seed);
+    return seed;
+}
+
+static void
+each_job_starts_soon_whenever_the_wait_is_cut(void **state)
+{
+    const char *text = getenv("WEIR_CHAOS_JOBS");
+    int n = text && atoi(text) > 0 && atoi(text) < JOBS_MAX ? atoi(text) : 120;
+    unsigned seed = seeded();
+
+    (void)state;
+    start_idle_worker();
+    for (int i = 0; i < n; i++) {
+        int64_t begin;
+
+        if (rand_r(&seed) % 3 > 0)
+            AWAIT(wait_id() > 0);
+        begin = wr_clock_ms();
+        if (i % 3 == 0) {
+            put(i);
+            usleep((unsigned)rand_r(&seed) % 1500);
+            cut();
+        } else if (i % 3 == 1) {
+            cut();
+            put(i);
+        } else {
+            put_and_lose_the_marker(i);
+        }
+        AWAIT(shared->runs[i] > 0);
+        if (shared->began_ms[i] - begin > SOON_MS)
+            fail_msg("job %d began after %lld ms", i,
+                     (long long)(shared->began_ms[i] - begin));
+    }
+    check(n);
+}
+
+static void
+no_job_is_lost_that_trickles_in_while_the_wait_is_cut(void **state)
+{
+    const char *text = getenv("WEIR_CHAOS_JOBS");
+    int n = text && atoi(text) > 0 && atoi(text) < JOBS_MAX ? atoi(text) : 400;
+    unsigned seed = seeded();
+
+    (void)state;
+    start_idle_worker();
+    for (int i = 0; i < n; i++) {
+        put(i);
+        usleep((unsigned)rand_r(&seed) % 4000);
+        if (rand_r(&seed) % 2)
+            cut();
+    }
+    check(n);
+}
+
+/* The claim has run, its answer never came: the repeat of the call gets the same jobs,
+ * and they are nobody's loss. */
+static void
+a_claim_whose_answer_was_lost_is_asked_for_again(void **state)
+{
+    struct proxy *proxy = proxy_start(redis_server_socket(rig.server));
+    int n = 20;
+
+    (void)state;
+    rig.url = proxy_url(proxy);
+    start_idle_worker();
+    for (int i = 0; i < n; i++) {
+        char id[16];
+        int64_t begin;
+
+        snprintf(id, sizeof(id), "%d", i);
+        AWAIT(wait_id() > 0);
+        proxy_stall_named(proxy, "weir-wait");
+        put(i);
+        AWAIT(!rig_is(id, "ready"));
+        begin = wr_clock_ms();
+        proxy_cut_all(proxy);
+        proxy_forward(proxy);
+        AWAIT(shared->runs[i] > 0);
+        assert_true(shared->began_ms[i] - begin <= SOON_MS);
+    }
+    check(n);
+    assert_int_equal(rig_end(rig.workers[0], SIGTERM), 0);
+    proxy_stop(proxy);
+}
+
+/* As above, but the worker is told to end before it hears of the claim: the job goes back
+ * uncharged, and another worker has it soon. */
+static void
+a_claim_in_doubt_is_handed_back_by_a_worker_that_ends(void **state)
+{
+    struct proxy *proxy = proxy_start(redis_server_socket(rig.server));
+    int64_t begin;
+
+    (void)state;
+    rig.url = proxy_url(proxy);
+    start_idle_worker();
+    AWAIT(wait_id() > 0);
+    proxy_stall_named(proxy, "weir-wait");
+    put(0);
+    AWAIT(!rig_is("0", "ready"));
+    assert_int_equal(shared->runs[0], 0);
+    begin = wr_clock_ms();
+    assert_int_equal(rig_end(rig.workers[0], SIGTERM), 0);
+    rig.url = NULL;
+    start_idle_worker();
+    AWAIT(shared->runs[0] > 0);
+    assert_true(shared->began_ms[0] - begin <= SOON_MS);
+    AWAIT(audit_of(rig.client, "q").done == 1);
+    assert_int_equal(audit_of(rig.client, "q").reclaimed, 0);
+    proxy_stop(proxy);
+}
+
+int
+main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, rig_teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(each_job_starts_soon_whenever_the_wait_is_cut),
+        TEST(a_claim_whose_answer_was_lost_is_asked_for_again),
+        TEST(a_claim_in_doubt_is_handed_back_by_a_worker_that_ends),
+        TEST(no_job_is_lost_that_trickles_in_while_the_wait_is_cut),
+    };
+    int failed;
+
+    shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+                  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (shared == MAP_FAILED)
+        return 2;
+    wr_log_setup_from_env();
+    rig.handlers = handlers;
+    rig.server = redis_server_start(NULL);
+    failed = cmocka_run_group_tests_name("worker_wait", tests, NULL, NULL);
+    redis_server_stop(rig.server);
+    return failed;
+}
