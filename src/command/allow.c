@@ -223,9 +223,10 @@ command_fits(const struct wr_allow *a, const char *pattern, const char *named,
                strcmp(real, file) == 0;
     if (!resolve_pattern(pattern, real))
         return false;
+    /* A program of many names, as busybox, is allowed under the one that the rule says.
+     */
     if (!strpbrk(pattern, GLOB_CHARS))
-        return strcmp(real, file) == 0 &&
-               (own_name || strcmp(base_of(named), base_of(pattern)) == 0);
+        return strcmp(real, file) == 0 && strcmp(base_of(named), base_of(pattern)) == 0;
     return fits(real, file) && (own_name || fits(real, named) || fits(pattern, named));
 }
 

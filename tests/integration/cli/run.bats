@@ -174,6 +174,20 @@ dead() {
     says 'ermission denied'
 }
 
+@test "a program of many names is run under the name that is allowed, and under no other" {
+    mkdir bin
+    printf '#!/bin/sh\necho box "$@"\n' >bin/box
+    chmod +x bin/box
+    ln -s box bin/unpack
+    ln -s ../bin/box bin/shell
+    worker --allow-command-jobs "$PWD/bin/unpack"
+    [ "$("$WEIR" run -- "$PWD/bin/unpack" a)" = 'box a' ]
+    for name in box shell; do
+        exits 126 "$WEIR" run --retry 0 -- "$PWD/bin/$name" sh -c 'echo anything'
+        says allow_command_jobs
+    done
+}
+
 @test "a program that is not there: 127, and the worker goes on with others (R10)" {
     worker --allow-command-jobs 'echo, /no/such/*'
     for i in 1 2 3 4 5; do
