@@ -24,6 +24,7 @@
 #define KEEP_MS 30000    /* and forgotten so long after the last time */
 #define OPEN_MAX_MS 5000
 #define AWAY_MAX_MS 500
+#define LONGEST_MS (INT64_C(1) << 60) /* for ever: it is added to a time */
 
 struct wr_listener {
     struct wr_listener *next;
@@ -278,6 +279,18 @@ wait_register(struct wait *w, struct weir_error *err)
     return rc;
 }
 
+/* One message is the end of all that have this id: the others look. */
+static void
+look_again_for(struct wait *w, const struct target *told)
+{
+    for (size_t i = 0; i < w->n; i++) {
+        const struct target *t = &w->targets[i];
+
+        if (t != told && !t->over && strcmp(t->id, told->id) == 0)
+            w->refresh_ms = 0;
+    }
+}
+
 static void
 wait_end(struct wait *w)
 {
@@ -336,6 +349,8 @@ take_message(struct wait *w, struct wr_reply *message, struct weir_error *err)
     struct weir_job_view *view;
     enum weir_err rc = WEIR_OK;
 
+    if (t)
+        look_again_for(w, t);
     if (t && is_text(word, "done")) {
         view = wr_client_view_of_message(t->queue, t->id, message, result);
         if (!view)
@@ -429,7 +444,7 @@ weir_result_wait_each(struct weir_client *c, const char *queue, const char *cons
                      .left = n,
                      .each = each,
                      .context = context,
-                     .deadline_ms = wr_clock_ms() + timeout_ms,
+                     .deadline_ms = wr_clock_ms() + sooner(timeout_ms, LONGEST_MS),
                      .targets = calloc(n ? n : 1, sizeof(struct target))};
 
     if (!w.targets)
@@ -522,7 +537,7 @@ weir_call(struct weir_client *c, const struct weir_job *given, int64_t timeout_m
                      .n = 1,
                      .left = 1,
                      .early = true,
-                     .deadline_ms = wr_clock_ms() + timeout_ms,
+                     .deadline_ms = wr_clock_ms() + sooner(timeout_ms, LONGEST_MS),
                      .each = keep_one,
                      .context = &one};
     char id[WR_ID_LEN + 1];

@@ -257,6 +257,47 @@ waiters_register_again_when_their_connection_breaks(void **state)
     assert_int_equal(w.rc, WEIR_OK);
 }
 
+static bool
+count_end(size_t index, enum weir_err rc, struct weir_job_view *view,
+          const struct weir_error *err, void *context)
+{
+    int *ends = context;
+
+    (void)index;
+    (void)err;
+    *ends += rc == WEIR_OK;
+    weir_job_view_free(view);
+    return true;
+}
+
+static void *
+release_soon(void *arg)
+{
+    AWAIT(waits("j", 1));
+    shared->release = 1;
+    return arg;
+}
+
+static void
+a_job_may_be_named_twice_and_be_waited_for_without_end(void **state)
+{
+    static const char *const ids[] = {"j", "j"};
+    int64_t start = wr_clock_ms();
+    pthread_t thread;
+    int ends = 0;
+
+    (void)state;
+    rig_start();
+    rig_enqueue(JOB(), "j", "patient");
+    assert_int_equal(pthread_create(&thread, NULL, release_soon, NULL), 0);
+    assert_int_equal(
+        weir_result_wait_each(rig.client, "q", ids, 2, INT64_MAX, count_end, &ends, NULL),
+        WEIR_OK);
+    pthread_join(thread, NULL);
+    assert_int_equal(ends, 2);
+    assert_true(wr_clock_ms() - start < 9000); /* else it looks after 10 s */
+}
+
 static void
 a_call_is_answered_also_by_a_job_that_is_over_at_once(void **state)
 {
@@ -371,6 +412,7 @@ main(void)
         TEST(every_end_of_a_job_is_told_as_what_it_is),
         TEST(a_job_that_ended_before_is_seen_at_once),
         TEST(waiters_register_again_when_their_connection_breaks),
+        TEST(a_job_may_be_named_twice_and_be_waited_for_without_end),
         TEST(a_call_is_answered_also_by_a_job_that_is_over_at_once),
         TEST(a_call_says_what_became_of_its_job),
         TEST(a_forked_child_waits_by_a_connection_of_its_own),
