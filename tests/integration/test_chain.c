@@ -129,6 +129,7 @@ setup(void **state)
     bool made;
 
     memset(shared, 0, sizeof(*shared));
+    redis_do(rig.server, "CONFIG SET maxmemory 0");
     assert_int_equal(weir_queue_create(rig.client, "other", NULL, NULL, &made, NULL),
                      WEIR_OK);
     return rc;
@@ -196,58 +197,106 @@ a_handler_asks_for_jobs_that_come_if_it_succeeds(void **state)
     assert_int_equal(audit_of(rig.client, "other").enqueued, 1);
 }
 
-/* The worker died right after its answer: the scheduler enqueues what lies in the outbox,
- * and another who does it once more changes nothing, even when the job is over by then.
- */
-static void
-what_a_dead_worker_left_in_the_outbox_is_enqueued_once(void **state)
-{
-    struct wr_server_options so = {0};
+/* ---- a worker that died right after its answer ---- */
+
+/* It held the jobs a and b, said that a is done, with a follow-up in the queue other. */
+struct dead_worker {
     struct wr_server *server;
-    struct wr_store_options o = {0};
     struct wr_store *store;
     struct wr_queue *queue;
     struct wr_batch batch;
-    struct wr_reserve r = {.worker = "gone", .call = 1, .free = 1, .lease_ms = 60000};
-    struct wr_buf follow = {0};
+    struct wr_buf follow;
+    struct wr_answer answer;
+};
+
+static void
+dead_worker_take(struct dead_worker *w)
+{
+    struct wr_reserve r = {.worker = "gone", .call = 1, .free = 2, .lease_ms = 2000};
+    struct wr_server_options so = {0};
+    struct wr_store_options o = {.ns = "weir"};
+
+    *w = (struct dead_worker){0};
+    assert_int_equal(wr_url_parse(redis_server_url(rig.server), &so.url, NULL), WEIR_OK);
+    assert_int_equal(wr_server_new(&so, &w->server, NULL), WEIR_OK);
+    o.server = w->server;
+    assert_int_equal(wr_store_new(&o, &w->store, NULL), WEIR_OK);
+    assert_int_equal(wr_store_queue(w->store, "q", &w->queue, NULL), WEIR_OK);
+    assert_int_equal(wr_store_reserve(w->store, w->queue, &r, &w->batch, NULL), WEIR_OK);
+    assert_int_equal(w->batch.n, 2);
+}
+
+static void
+dead_worker_answer(struct dead_worker *w)
+{
     char channel[WR_FOLLOW_CHANNEL_LEN + 1];
-    struct wr_answer answer = {0};
     enum wr_answered word;
+
+    wr_follow_channel("q", "a", w->batch.jobs[0].state.token, channel);
+    wr_follow_begin(&w->follow, channel);
+    wr_follow_write(&w->follow, &(struct wr_follow){.queue = wr_span_str("other"),
+                                                    .id = wr_span_str("f"),
+                                                    .head = wr_span_str("1 append"),
+                                                    .tail = wr_span_str("\nx")});
+    w->answer = (struct wr_answer){.id = wr_span_str("a"),
+                                   .token = wr_span_str(w->batch.jobs[0].state.token),
+                                   .follow = wr_buf_span(&w->follow)};
+    assert_int_equal(
+        wr_store_ack_then(w->store, w->queue, "gone", &w->answer, 1, &word, NULL),
+        WEIR_OK);
+    assert_int_equal(word, WR_ANSWERED_OK);
+    assert_string_equal(redis_do(rig.server, "HLEN weir:{q}:outbox"), "1");
+}
+
+static void
+dead_worker_free(struct dead_worker *w)
+{
+    wr_buf_fini(&w->follow);
+    wr_batch_fini(&w->batch);
+    wr_store_free(w->store);
+    wr_server_free(w->server);
+}
+
+/* The scheduler enqueues what lies in the outbox, and another who does it once more
+ * changes nothing, even when the job is over by then. */
+static void
+what_a_dead_worker_left_in_the_outbox_is_enqueued_once(void **state)
+{
+    struct dead_worker w;
 
     (void)state;
     rig_enqueue(JOB(), "a", "append");
-    assert_int_equal(wr_url_parse(redis_server_url(rig.server), &so.url, NULL), WEIR_OK);
-    assert_int_equal(wr_server_new(&so, &server, NULL), WEIR_OK);
-    o.server = server;
-    o.ns = "weir";
-    assert_int_equal(wr_store_new(&o, &store, NULL), WEIR_OK);
-    assert_int_equal(wr_store_queue(store, "q", &queue, NULL), WEIR_OK);
-    assert_int_equal(wr_store_reserve(store, queue, &r, &batch, NULL), WEIR_OK);
-    assert_int_equal(batch.n, 1);
-    wr_follow_channel("q", "a", batch.jobs[0].state.token, channel);
-    wr_follow_begin(&follow, channel);
-    wr_follow_write(&follow, &(struct wr_follow){.queue = wr_span_str("other"),
-                                                 .id = wr_span_str("f"),
-                                                 .head = wr_span_str("1 append"),
-                                                 .tail = wr_span_str("\nx")});
-    answer = (struct wr_answer){.id = wr_span_str("a"),
-                                .token = wr_span_str(batch.jobs[0].state.token),
-                                .follow = wr_buf_span(&follow)};
-    assert_int_equal(wr_store_ack_then(store, queue, "gone", &answer, 1, &word, NULL),
-                     WEIR_OK);
-    assert_int_equal(word, WR_ANSWERED_OK);
-    assert_string_equal(redis_do(rig.server, "HLEN weir:{q}:outbox"), "1");
-
+    rig_enqueue(JOB(), "b", "append");
+    dead_worker_take(&w);
+    dead_worker_answer(&w);
     rig_start();
     AWAIT(audit_of(rig.client, "other").done == 1);
     AWAIT(strcmp(redis_do(rig.server, "EXISTS weir:{q}:outbox"), "0") == 0);
-    assert_int_equal(wr_store_relay(store, queue, answer.token, answer.follow, NULL),
-                     WEIR_OK);
+    assert_int_equal(
+        wr_store_relay(w.store, w.queue, w.answer.token, w.answer.follow, NULL), WEIR_OK);
     assert_int_equal(audit_of(rig.client, "other").enqueued, 1);
-    wr_buf_fini(&follow);
-    wr_batch_fini(&batch);
-    wr_store_free(store);
-    wr_server_free(server);
+    dead_worker_free(&w);
+}
+
+/* The follow-up job has no room. That is no outage: the dead worker's other job is taken
+ * from it and done. */
+static void
+a_full_server_keeps_follow_up_jobs_waiting_and_nothing_else(void **state)
+{
+    struct dead_worker w;
+
+    (void)state;
+    rig_enqueue(JOB(), "a", "append");
+    rig_enqueue(JOB(), "b", "append");
+    dead_worker_take(&w);
+    dead_worker_answer(&w);
+    redis_do(rig.server, "CONFIG SET maxmemory 1");
+    rig_start();
+    AWAIT(rig_is("b", "done"));
+    assert_string_equal(redis_do(rig.server, "HLEN weir:{q}:outbox"), "1");
+    redis_do(rig.server, "CONFIG SET maxmemory 0");
+    AWAIT(audit_of(rig.client, "other").done == 1);
+    dead_worker_free(&w);
 }
 
 static void
@@ -295,6 +344,7 @@ main(void)
         TEST(a_job_that_fails_has_no_follow_up),
         TEST(a_handler_asks_for_jobs_that_come_if_it_succeeds),
         TEST(what_a_dead_worker_left_in_the_outbox_is_enqueued_once),
+        TEST(a_full_server_keeps_follow_up_jobs_waiting_and_nothing_else),
         TEST(chains_stay_whole_while_workers_are_killed),
     };
     int failed;
