@@ -59,7 +59,7 @@ local function admit_decide(k, argv, first, words, has_due, max_bytes, now, late
     elseif #tail - string.find(tail, '\n', 1, true) > max_bytes then
       word, detail = 'BIG', digits(max_bytes)
     elseif spec ~= '' then
-      local holder, key, window, before = unique_holder(k, spec, id, now)
+      local holder, key, window, before, left = unique_holder(k, spec, id, now)
       holder = holder or (keys[key] and keys[key] ~= id and keys[key])
       if holder then
         word, detail = 'UNIQUE', holder
@@ -69,6 +69,8 @@ local function admit_decide(k, argv, first, words, has_due, max_bytes, now, late
         d.unique[#d.unique + 1] = id
         if before then
           parked = admit_park(k, d, key, before, has_due and due_time(argv[at + 4], now, later), now)
+        elseif left then -- of one that is gone, which waited perhaps
+          d.unlink[#d.unlink + 1] = '=' .. key
         end
         if window > 0 then
           d.windows[#d.windows + 1] = now + window
@@ -187,10 +189,10 @@ local function admit(k, a, argv, first, words, has_due)
   if made == 1 then
     redis.call('HSET', k.config, 'engine', 'list', 'made', a.mark)
   end
+  admit_apply(k, d, q[2], marked)
   if d.long and not q[4] then
     redis.call('HSET', k.config, 'long', '1')
   end
-  admit_apply(k, d, q[2], marked)
   if a.channel ~= '' then
     redis.call('HSET', k.producers, a.channel, table.concat(
       {a.number, digits(now), digits(count), notes_pack(notes), argv[first]}, ' '))

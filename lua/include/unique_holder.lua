@@ -24,8 +24,8 @@ local function unique_spec(spec)
   return key or '-', tonumber(window or 0), mode
 end
 
--- The holder of a unique key, or nil when the key may be taken; then also key, window, and
--- the job that runs from which it is taken.
+-- The holder of a unique key, or nil when the key may be taken; then also key, window, the
+-- job that runs from which it is taken, and whether the key stood in the name of any job.
 local function unique_holder(k, spec, id, now)
   local key, window, mode = unique_spec(spec)
   local holder, before = redis.call('HGET', k.unique, key), nil
@@ -39,5 +39,5 @@ local function unique_holder(k, spec, id, now)
   if over and tonumber(over) > now then
     return '-'
   end
-  return nil, key, window, before
+  return nil, key, window, before, holder ~= false
 end

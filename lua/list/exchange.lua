@@ -67,6 +67,9 @@ local r = {worker = worker, call = call, free = tonumber(free), ahead = tonumber
   types = types, knows = {}}
 remove_touch(k)
 ended_touch(k)
+if #held > 0 then -- one that is let in may be put off, which only the second plan knows
+  touch('LLEN', due)
+end
 local plan
 if bodies_missing(k) then
   -- An id may stand in two places: what the acks end must be gone before it is looked at.

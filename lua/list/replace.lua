@@ -109,8 +109,9 @@ if taken then
   before = runs
 end
 -- One that waits for the end of another waits no more when it gets another key or time.
-local parked = place == 'delayed' and redis.call('HGET', unique, '=' .. old_key)
+local linked = redis.call('HGET', unique, '=' .. old_key)
   and redis.call('HGET', unique, old_key) == target
+local parked = linked and place == 'delayed'
 local leaves = taken or key == '-'
 local at = due_time(due_arg, now, later)
 if again and before and not at then
@@ -133,7 +134,7 @@ end
 if leaves then
   unique_free(unique, old, target)
   unique_next(k, old, target)
-elseif parked and due_arg ~= '' then
+elseif linked and due_arg ~= '' then
   redis.call('HDEL', unique, '=' .. key)
 end
 if taken then

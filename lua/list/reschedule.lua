@@ -70,7 +70,7 @@ local at = due_time(due_arg, now, later)
 
 -- Apply. One that waited for the end of another waits for its time now.
 local key = string.match(record_unique(record), '^[^=]+')
-if key ~= '-' and place == 'delayed' and redis.call('HGET', unique, key) == id then
+if key ~= '-' and redis.call('HGET', unique, key) == id then
   redis.call('HDEL', unique, '=' .. key)
 end
 if at and place == 'ready' then

@@ -504,7 +504,6 @@ struct arrivals {
     size_t ready_n, delayed_n;
     int64_t windows[MODEL_KEYS];
     struct model_job *keys[MODEL_KEYS], *before[MODEL_KEYS];
-    bool unlink[MODEL_KEYS];
 };
 
 static bool
@@ -532,8 +531,7 @@ arrive(struct model *m, struct arrivals *a, const struct model_item *it, bool sc
         if (runs && due < 0) { /* it waits for the end of that one */
             a->before[it->options.key] = runs;
             due = m->now + MODEL_PARK;
-        } else if (runs)
-            a->unlink[it->options.key] = true;
+        }
         a->keys[it->options.key] = j;
         if (it->window > 0)
             a->windows[it->options.key] = m->now + it->window;
@@ -553,12 +551,10 @@ settle(struct model *m, struct arrivals *a)
     for (size_t i = 0; i < a->delayed_n; i++)
         delay(m, a->delayed[i], a->due[i]);
     for (int k = 0; k < MODEL_KEYS; k++) {
-        if (a->keys[k])
+        if (a->keys[k]) {
             m->keys[k].holder = a->keys[k];
-        if (a->before[k])
             m->keys[k].before = a->before[k];
-        if (a->unlink[k])
-            m->keys[k].before = NULL;
+        }
         if (a->windows[k] > 0)
             m->keys[k].window = a->windows[k];
     }
@@ -777,7 +773,7 @@ model_replace(struct model *m, int channel, int64_t number, const struct model_i
 {
     struct model_job *j = replace_target(m, it), *before = NULL;
     int64_t due = due_of(m, it->due);
-    bool again, gap, parked;
+    bool again, gap, linked, parked;
     int old, key = it->options.key;
     const char *word = channel_word(m, channel, number, it->job->id, 1, &gap);
     char detail[32];
@@ -805,8 +801,8 @@ model_replace(struct model *m, int channel, int64_t number, const struct model_i
     old = again ? -1 : j->options.key;
     if (key >= 0 && key != old)
         before = taken_from(m, it, j);
-    parked = j->place == MODEL_DELAYED && old >= 0 && m->keys[old].holder == j &&
-             m->keys[old].before;
+    linked = old >= 0 && m->keys[old].holder == j && m->keys[old].before;
+    parked = linked && j->place == MODEL_DELAYED;
     if (!again || due >= 0)
         before = NULL;
     if (again)
@@ -820,7 +816,7 @@ model_replace(struct model *m, int channel, int64_t number, const struct model_i
             if (it->window > 0)
                 m->keys[key].window = m->now + it->window;
         }
-    } else if (parked && it->due[0])
+    } else if (linked && it->due[0])
         m->keys[key].before = NULL;
     if (!again)
         rewrite(m, j, it, parked && (key != old || key < 0));
@@ -1791,7 +1787,7 @@ unpark(struct model *m, const struct model_job *j)
 {
     int key = j->options.key;
 
-    if (key >= 0 && j->place == MODEL_DELAYED && m->keys[key].holder == j)
+    if (key >= 0 && m->keys[key].holder == j)
         m->keys[key].before = NULL;
 }
 

@@ -16,24 +16,41 @@
 
 /* A call of each script, and its other paths, in a queue that has something everywhere:
  * R1 R2 ready, T1 with a tombstone, P1 P2 P3 processing by w (P2 keeps its result, P3 is
- * flagged), L1 delayed, X1 dead, K1 kept. PN stands for the token of that delivery. The
- * cron entry E is due and its last job waits, F is paused; REV is the revision of both.
+ * flagged), W1 of type odd waits for the end of P2, L1 delayed, X1 dead, K1 kept. PN
+ * stands for the token of that delivery. The cron entry E is due and its last job waits,
+ * F is paused; REV is the revision of both.
  */
 #define REV "1796000000000"
 #define TICK "1796000010000"
 #define NEXT "1796000030000"
+#define LONG_16 "xxxxxxxxxxxxxxxx"
+#define LONG_256                                                                    \
+    LONG_16 LONG_16 LONG_16 LONG_16 LONG_16 LONG_16 LONG_16 LONG_16 LONG_16 LONG_16 \
+        LONG_16 LONG_16 LONG_16 LONG_16 LONG_16 LONG_16
+/* No literal may be longer: the type is long as well, and their record is over 4 KiB. */
+#define LONG_3840                                                                    \
+    LONG_256 LONG_256 LONG_256 LONG_256 LONG_256 LONG_256 LONG_256 LONG_256 LONG_256 \
+        LONG_256 LONG_256 LONG_256 LONG_256 LONG_256 LONG_256
 static const struct row {
     const struct wr_script *script;
     bool paused;
     const char *args[ARGS_MAX];
 } rows[] = {
     {&wr_script_list_enqueue, false, {NOW, "c", "9", "m", "N", "1 t", "\nx", "7 key"}},
+    {&wr_script_list_enqueue,
+     false,
+     {NOW, "c", "9", "m", "N", "1 " LONG_256, "\n" LONG_3840, ""}},
+    {&wr_script_list_enqueue, false, {NOW, "", "0", "m", "N", "1 t", "\nx", "0 u2 l"}},
     {&wr_script_list_schedule,
      false,
      {NOW, "c", "9", "m", "N", "1 t", "\nx", "", "+9", "M", "1 t", "\nx", "7 key", ""}},
     {&wr_script_list_replace, false, {NOW, "c", "9", "R1", "1 t", "\ny", "7 key", ""}},
     {&wr_script_list_replace, false, {NOW, "", "0", "R2", "1 t", "\ny", "", "+5"}},
     {&wr_script_list_replace, false, {NOW, "", "0", "K1", "1 t", "\ny", "", ""}},
+    {&wr_script_list_replace,
+     false,
+     {NOW, "", "0", "W1", "1 " LONG_256, "\n" LONG_3840, "7 key", ""}},
+    {&wr_script_list_replace, false, {NOW, "", "0", "W1", "1 t", "\ny", "0 u2 l", "+5"}},
     {&wr_script_list_replace, false, {NOW, "", "0", "L1", "1 t", "\ny", "", "+1"}},
     {&wr_script_list_farewell, false, {"c"}},
     {&wr_script_list_promote, false, {NOW, "10"}},
@@ -48,6 +65,9 @@ static const struct row {
      false,
      {NOW, "w", "9", "2", "0", "9000", "99999", "", "P1", "PN", "", "", "P2", "PN", "out",
       "wall:5"}},
+    {&wr_script_list_exchange,
+     false,
+     {NOW, "w", "9", "9", "0", "9000", "99999", "! odd ", "P2", "PN", "", ""}},
     {&wr_script_list_exchange,
      true,
      {NOW, "w", "9", "0", "0", "9000", "99999", "", "P2", "PN", "out", ""}},
@@ -74,6 +94,7 @@ static const struct row {
      false,
      {NOW, "w", "P1", "PN", "permanent", "x", "wall:5", "P3", "PN", "permanent", "x",
       ""}},
+    {&wr_script_list_bury, false, {NOW, "w", "P2", "PN", "permanent", "x", ""}},
     {&wr_script_list_release, false, {NOW, "w", "P1", "PN", "wall:5", "P3", "PN", ""}},
     {&wr_script_list_reclaim, false, {NOW, "9000", "10", NOW, "0", "60000", "10"}},
     {&wr_script_list_reclaim, false, {NOW, "9000", "", "", "1", "1", "10"}},
@@ -81,7 +102,9 @@ static const struct row {
     {&wr_script_list_forget, false, {"1996000000000", "10", "100", "100000"}},
     {&wr_script_list_sweep, false, {"1996000000000", "1", "0", "0", "10"}},
     {&wr_script_list_cancel, false, {"R1", "L1", "P1", "X1", "K1", "none"}},
+    {&wr_script_list_cancel, false, {"W1"}},
     {&wr_script_list_reschedule, false, {NOW, "L1", ""}},
+    {&wr_script_list_reschedule, false, {NOW, "W1", "+700"}},
     {&wr_script_list_reschedule, false, {NOW, "R2", "+700"}},
     {&wr_script_list_replay, false, {"10", "", "0", "X1"}},
     {&wr_script_list_replay, false, {"10", "", "0"}},
@@ -140,6 +163,8 @@ make_world(bool paused)
     rig_put_many("T1 R2");
     put_with("R1", " unique=u1", "0 u1", NULL);
     rig_cancel("T1");
+    rig_script(&wr_script_list_enqueue, REV, "c", "7", "m", "W1", "1 odd",
+               " unique=u2\nx", "0 u2 l", NULL);
     put_with("L1", "", NULL, "+500");
     rig_script(&wr_script_list_enqueue, NOW, "c", "8", "m", "R1", "1 t", "\nx", "", NULL);
     rig_script(&wr_script_list_cron_put, REV, "E", "0", TICK, "9",

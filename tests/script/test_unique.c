@@ -364,6 +364,61 @@ one_that_waits_for_another_gives_the_key_back_when_it_is_called_off_U06(void **s
     assert_free("C");
 }
 
+/* The one that waited for A is gone, its key and what it waited for are not: they are
+ * nothing to the job that gets the key next, and has a time of its own. */
+static void
+the_record_of_one_that_waits_may_go_and_no_other_starts_early_U06_A17(void **state)
+{
+    char id[256];
+
+    (void)state;
+    for (int way = 0; way < 2; way++) {
+        rig_fresh(NULL);
+        put_last(job("A", "x", NULL, " l", NULL), id);
+        rig_take("w", 1);
+        put_last(job("B", "x", NULL, " l", NULL), id);
+        redis_do(rig.redis, "HDEL %s B", rig_key(WR_QUEUE_KEY_jobs));
+        if (way == 0) {
+            assert_int_equal(put(job("C", "x", NULL, "", "+5000")), WR_ADMIT_STORED);
+        } else {
+            assert_int_equal(put_last(job("C", "x", NULL, " l", "+5000"), id), WEIR_OK);
+            assert_string_equal(id, "C");
+        }
+        rig_ack("w", "A");
+        assert_string_equal(rig_where("C"), "JL");
+        rig_pass(5000);
+        rig_promote(9);
+        assert_string_equal(rig_where("C"), "JR");
+    }
+}
+
+/* It waited longer than anybody waits for another, was let in, and got a time of its own.
+ */
+static void
+who_waited_a_day_and_is_put_off_waits_for_nobody_U06(void **state)
+{
+    char id[256], now[32];
+
+    (void)state;
+    for (int way = 0; way < 2; way++) {
+        rig_fresh(NULL);
+        put_last(job("A", "x", NULL, " l", NULL), id);
+        rig_take("w", 1);
+        put_last(job("B", "x", NULL, " l", NULL), id);
+        rig_pass(86400000);
+        snprintf(now, sizeof(now), "%lld", (long long)rig.now);
+        rig_promote(9);
+        assert_string_equal(rig_where("B"), "JR");
+        if (way == 0)
+            rig_script(&wr_script_list_reschedule, now, "B", "+5000", NULL);
+        else
+            put_last(job("B", "y", NULL, " l", "+5000"), id);
+        rig_ack("w", "A");
+        assert_string_equal(rig_where("B"), "JL");
+        rig_assert_sums();
+    }
+}
+
 static void
 debounced_jobs_run_once_so_long_after_the_last_with_its_payload_U06(void **state)
 {
@@ -435,6 +490,8 @@ main(void)
             five_that_come_while_one_runs_give_exactly_one_more_with_the_last_payload_U06),
         RIG_TEST(the_end_of_a_job_lets_in_the_one_that_waits_for_it_U06),
         RIG_TEST(one_that_waits_for_another_gives_the_key_back_when_it_is_called_off_U06),
+        RIG_TEST(the_record_of_one_that_waits_may_go_and_no_other_starts_early_U06_A17),
+        RIG_TEST(who_waited_a_day_and_is_put_off_waits_for_nobody_U06),
         RIG_TEST(debounced_jobs_run_once_so_long_after_the_last_with_its_payload_U06),
         RIG_TEST(a_key_is_its_exact_bytes_U10),
     };
