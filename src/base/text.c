@@ -387,6 +387,15 @@ wr_text_word_encode(struct wr_buf *out, struct wr_span text)
     }
 }
 
+void
+wr_text_given_word_encode(struct wr_buf *out, struct wr_span text)
+{
+    if (text.len == 1 && *(const char *)text.ptr == '-')
+        wr_buf_add_str(out, "%2D");
+    else
+        wr_text_word_encode(out, text);
+}
+
 static int
 hex_value(char c)
 {

@@ -36,6 +36,8 @@ void wr_text_show_time(int64_t ms, char out[32]);
 void wr_text_escape(struct wr_buf *out, struct wr_span text);
 /* Percent-encodes blanks, '%', '=' and control bytes, so that it is one word. */
 void wr_text_word_encode(struct wr_buf *out, struct wr_span text);
+/* The same for a place where a lone "-" stands for none: it is encoded too. */
+void wr_text_given_word_encode(struct wr_buf *out, struct wr_span text);
 /* The reverse; false on a bad escape. */
 bool wr_text_word_decode(struct wr_buf *out, struct wr_span word);
 

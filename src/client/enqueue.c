@@ -247,7 +247,7 @@ prepare(const struct weir_job *given, struct prepared *p, struct weir_error *err
         wr_id_make(p->id.str);
     if (job.unique) {
         wr_buf_addf(&p->unique, "%lld ", (long long)job.unique_window_ms);
-        wr_text_word_encode(&p->unique, wr_span_str(job.unique));
+        wr_text_given_word_encode(&p->unique, wr_span_str(job.unique));
         wr_buf_add_str(&p->unique, unique_mode(&job));
     }
     if (job.debounce_ms > 0)

@@ -276,7 +276,10 @@ wr_record_write(const struct wr_record *r, struct wr_buf *head, struct wr_buf *t
     if (!add_numbers(tail, *r))
         return false;
     add_word(tail, "backoff", r->backoff);
-    add_word(tail, "unique", r->unique);
+    if (r->unique.len > 0) {
+        wr_buf_add_str(tail, " unique=");
+        wr_text_given_word_encode(tail, r->unique);
+    }
     add_word(tail, "unique_states", r->unique_states);
     add_word(tail, "then", r->then);
     if (r->meta.len > 0) {

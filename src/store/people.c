@@ -182,8 +182,8 @@ wr_store_pause(struct wr_store *store, struct wr_queue *queue, const char *who,
     struct wr_call c;
     enum weir_err rc;
 
-    wr_text_word_encode(&by, wr_span_str(who));
-    wr_text_word_encode(&reason, wr_span_str(why ? why : ""));
+    wr_text_given_word_encode(&by, wr_span_str(who));
+    wr_text_given_word_encode(&reason, wr_span_str(why ? why : ""));
     wr_call_init(&c, store, queue, &wr_script_list_pause);
     wr_call_now(&c);
     wr_call_arg(&c, by.len > 0 ? wr_buf_span(&by) : wr_span_str("-"));

@@ -341,6 +341,23 @@ any_bytes_become_one_word_and_back(void **state)
     wr_buf_fini(&back);
 }
 
+/* Where "-" stands for none. */
+static void
+a_given_dash_is_not_the_dash_of_none(void **state)
+{
+    static const char *const rows[][2] = {
+        {"-", "%2D"}, {"--", "--"}, {"a-", "a-"}, {"=", "%3D"}, {"", ""}};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct wr_buf word = {0};
+
+        wr_text_given_word_encode(&word, wr_span_str(rows[i][0]));
+        assert_string_equal(wr_buf_span(&word).ptr, rows[i][1]);
+        wr_buf_fini(&word);
+    }
+}
+
 static void
 bad_escapes_are_refused(void **state)
 {
@@ -415,6 +432,7 @@ main(void)
         cmocka_unit_test(durations_are_shown_short),
         cmocka_unit_test(what_a_stranger_wrote_cannot_steer_a_terminal),
         cmocka_unit_test(any_bytes_become_one_word_and_back),
+        cmocka_unit_test(a_given_dash_is_not_the_dash_of_none),
         cmocka_unit_test(bad_escapes_are_refused),
         cmocka_unit_test(names_have_lengths_and_forbidden_bytes),
         cmocka_unit_test(a_slip_of_the_finger_finds_its_word),

@@ -46,6 +46,14 @@ setup() { use_server main; }
     [ "$(value "$output" '[.enqueued, .replaced, .gap]')" = '[1,9,0]' ]
 }
 
+@test "a lone dash is a unique key like others (U10)" {
+    id=$("$WEIR" enqueue t p0 -q dash --unique=- --keep-last)
+    exits 0 "$WEIR" enqueue t p1 -q dash --unique=- --keep-last --json
+    [ "$(value "$output" '[.id, .replaced]')" = "[\"$id\",true]" ]
+    [ "$("$WEIR" work -q dash --drain -- cat 3>&- >/dev/null; "$WEIR" audit -q dash --json | jq .done)" = 1 ]
+    [ "$(redis HLEN "$WEIR_NAMESPACE:{dash}:unique")" = 0 ]
+}
+
 @test "--keep-last: five while one runs give exactly one more (U06)" {
     "$WEIR" enqueue t p0 -q k --unique key --keep-last
     "$WEIR" work -q k -c 4 -- sh -c 'cat >>"$0"; echo >>"$0"; until [ -e "$0.go" ]; do sleep 0.02; done' \
