@@ -174,16 +174,27 @@ count_answer(struct wr_io *io, const struct wr_run *run, enum wr_verdict kind)
         atomic_fetch_add_explicit(&io->w->shared->failed, 1, memory_order_relaxed);
 }
 
-/* From the outbox into their queues. What fails is done by the scheduler's leader. */
-static void
+static bool
+is_away(enum weir_err rc)
+{
+    return rc == WEIR_E_CONNECT || rc == WEIR_E_NO_REPLY || rc == WEIR_E_LOADING ||
+           rc == WEIR_E_POOL_FULL || rc == WEIR_E_READONLY || rc == WEIR_E_SERVER;
+}
+
+/* From the outbox into their queues. What fails is done by the scheduler's leader. False:
+ * Redis is away, so that the next would only wait as long. */
+static bool
 relay(struct wr_io *io, struct wr_line *l, const struct wr_run *run)
 {
     struct weir_error err = {0};
+    enum weir_err rc = wr_store_relay(io->store, l->queue,
+                                      wr_span_str(run->d.state.token),
+                                      wr_buf_span(&run->d.follow), &err);
 
-    if (wr_store_relay(io->store, l->queue, wr_span_str(run->d.state.token),
-                       wr_buf_span(&run->d.follow), &err) != WEIR_OK)
+    if (rc != WEIR_OK)
         wr_log_warn("job %s: its follow-up jobs wait in the outbox: %s", run->d.id,
                     err.text);
+    return !is_away(rc);
 }
 
 /* Takes the first n of a list that were given, and frees them. */
@@ -192,6 +203,7 @@ drop_answers(struct wr_io *io, struct wr_line *l, enum wr_verdict kind, size_t n
              const enum wr_answered *words)
 {
     struct wr_pending *p = &l->answers[kind];
+    bool can_relay = kind == WR_VERDICT_ACK_THEN;
 
     for (size_t i = 0; i < n; i++) {
         struct wr_run *run = p->first;
@@ -202,8 +214,8 @@ drop_answers(struct wr_io *io, struct wr_line *l, enum wr_verdict kind, size_t n
             p->last = &p->first;
         p->n--;
         say_answered(run, kind, words[i]);
-        if (kind == WR_VERDICT_ACK_THEN && words[i] == WR_ANSWERED_OK)
-            relay(io, l, run);
+        if (can_relay && words[i] == WR_ANSWERED_OK)
+            can_relay = relay(io, l, run);
         io->outstanding--;
         l->outstanding--;
         count_answer(io, run, kind);
@@ -215,13 +227,6 @@ drop_answers(struct wr_io *io, struct wr_line *l, enum wr_verdict kind, size_t n
             wr_runner_free_run(io->runner, run);
         }
     }
-}
-
-static bool
-is_away(enum weir_err rc)
-{
-    return rc == WEIR_E_CONNECT || rc == WEIR_E_NO_REPLY || rc == WEIR_E_LOADING ||
-           rc == WEIR_E_POOL_FULL || rc == WEIR_E_READONLY || rc == WEIR_E_SERVER;
 }
 
 /* Redis did not take it: not at once again. What is wrong with one queue alone does not
