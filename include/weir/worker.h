@@ -268,8 +268,8 @@ WEIR_API enum weir_err
 weir_delivery_set_result(struct weir_delivery *d, const void *ptr, size_t len);
 /* A follow-up job: enqueued, exactly once, if and when this delivery is booked as done;
  * in any queue. Copied. Without an id it gets one that is the same for each repeat. At
- * most 100, of 1 MiB in all. It cannot replace another job. E_ARG, E_TOO_BIG,
- * E_NO_MEMORY. */
+ * most 100, of 1 MiB in all; 99 beside the next step of a chain. It cannot replace
+ * another job. E_ARG, E_TOO_BIG, E_NO_MEMORY. */
 WEIR_API enum weir_err
 weir_delivery_then(struct weir_delivery *d, const struct weir_job *job,
                    struct weir_error *err) WEIR_MUST_CHECK;

@@ -9,8 +9,11 @@
 #include "model/follow.h"
 #include "worker/worker_internal.h"
 
+#define CHAIN_ROOM 131072 /* for a result, beyond what the handler may use */
+
 static enum weir_err
-add(struct weir_delivery *d, const struct weir_job *job, struct weir_error *err)
+add(struct weir_delivery *d, const struct weir_job *job, size_t bytes_max,
+    struct weir_error *err)
 {
     char channel[WR_FOLLOW_CHANNEL_LEN + 1];
     size_t before = d->follow.len;
@@ -23,9 +26,9 @@ add(struct weir_delivery *d, const struct weir_job *job, struct weir_error *err)
     if (before == 0)
         wr_follow_begin(&d->follow, channel);
     rc = wr_client_follow(job, channel, d->follow_n, &d->follow, err);
-    if (rc == WEIR_OK && d->follow.len > WR_FOLLOW_BYTES_MAX)
-        rc = wr_fail(err, WEIR_E_TOO_BIG, 0, "follow-up jobs: more than %d bytes in all",
-                     WR_FOLLOW_BYTES_MAX);
+    if (rc == WEIR_OK && d->follow.len > bytes_max)
+        rc = wr_fail(err, WEIR_E_TOO_BIG, 0, "follow-up jobs: more than %zu bytes in all",
+                     bytes_max);
     if (rc == WEIR_OK)
         d->follow_n++;
     else
@@ -37,7 +40,12 @@ enum weir_err
 weir_delivery_then(struct weir_delivery *d, const struct weir_job *job,
                    struct weir_error *err)
 {
-    return add(d, job, err);
+    /* Refused here, not when the handler is done and its chain has no place left. */
+    if (d->record.then.len > 0 && d->follow_n == WR_FOLLOW_MAX - 1)
+        return wr_fail(err, WEIR_E_TOO_BIG, 0,
+                       "at most %d follow-up jobs beside the next step of a chain",
+                       WR_FOLLOW_MAX - 1);
+    return add(d, job, WR_FOLLOW_BYTES_MAX, err);
 }
 
 /* The steps of a chain after its first, as an array for struct weir_job. */
@@ -83,7 +91,7 @@ add_next_step(struct weir_delivery *d, struct weir_error *err)
                                .then = r->steps + 1,
                                .then_count = r->n - 1};
 
-        rc = add(d, &job, err);
+        rc = add(d, &job, WR_FOLLOW_BYTES_MAX + CHAIN_ROOM, err);
     }
     for (size_t i = 0; i < 2 * WR_THEN_MAX; i++)
         wr_buf_fini(&r->words[i]);

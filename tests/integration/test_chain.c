@@ -21,7 +21,7 @@
 #define JOBS_MAX 2000
 
 static struct shared {
-    _Atomic int runs, fail_next;
+    _Atomic int runs, fail_next, asked;
     _Atomic int firsts[JOBS_MAX], seconds[JOBS_MAX];
 } * shared;
 
@@ -80,6 +80,24 @@ fan_out(struct weir_delivery *d, void *context)
     return WEIR_DONE;
 }
 
+/* Asks for as many as it gets, in two queues. */
+static enum weir_outcome
+many(struct weir_delivery *d, void *context)
+{
+    struct weir_error err = {0};
+
+    (void)context;
+    for (int i = 0;; i++) {
+        struct weir_job job = {WEIR_JOB_INIT, .queue = i % 2 ? "q" : "other",
+                               .type = "append"};
+
+        if (weir_delivery_then(d, &job, &err) != WEIR_OK)
+            break;
+        shared->asked++;
+    }
+    return err.code == WEIR_E_TOO_BIG ? WEIR_DONE : WEIR_PERMANENT;
+}
+
 static enum weir_outcome
 count_first(struct weir_delivery *d, void *context)
 {
@@ -112,9 +130,9 @@ handlers(struct weir_worker *w)
     static const struct {
         const char *type;
         weir_handler_fn fn;
-    } rows[] = {{"append", append},      {"upper", append}, {"last", append},
-                {"never", never},        {"fan", fan_out},  {"first", count_first},
-                {"second", count_second}};
+    } rows[] = {{"append", append},     {"upper", append},       {"last", append},
+                {"never", never},       {"many", many},          {"fan", fan_out},
+                {"first", count_first}, {"second", count_second}};
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         if (weir_worker_handle(w, rows[i].type, rows[i].fn, NULL, NULL) != WEIR_OK)
@@ -195,6 +213,23 @@ a_handler_asks_for_jobs_that_come_if_it_succeeds(void **state)
     assert_string_equal(job_state(rig.client, "other", "one"), "done");
     assert_int_equal(audit_of(rig.client, "q").enqueued, 2);
     assert_int_equal(audit_of(rig.client, "other").enqueued, 1);
+}
+
+static void
+a_job_has_a_hundred_follow_up_jobs_its_chain_among_them(void **state)
+{
+    static const struct weir_then then[] = {{"append", "other"}};
+
+    (void)state;
+    rig_start();
+    rig_enqueue(JOB(), "a", "many");
+    AWAIT(shared->runs == 100);
+    assert_int_equal(shared->asked, 100);
+    rig_enqueue(JOB(.then = then, .then_count = 1), "b", "many");
+    AWAIT(shared->runs == 200);
+    assert_int_equal(shared->asked, 199);
+    AWAIT(audit_of(rig.client, "q").done == 2 + 50 + 49);
+    AWAIT(audit_of(rig.client, "other").done == 50 + 51);
 }
 
 /* ---- a worker that died right after its answer ---- */
@@ -343,6 +378,7 @@ main(void)
         TEST(each_step_of_a_chain_gets_the_result_of_the_one_before),
         TEST(a_job_that_fails_has_no_follow_up),
         TEST(a_handler_asks_for_jobs_that_come_if_it_succeeds),
+        TEST(a_job_has_a_hundred_follow_up_jobs_its_chain_among_them),
         TEST(what_a_dead_worker_left_in_the_outbox_is_enqueued_once),
         TEST(a_full_server_keeps_follow_up_jobs_waiting_and_nothing_else),
         TEST(chains_stay_whole_while_workers_are_killed),
