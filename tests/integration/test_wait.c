@@ -183,9 +183,12 @@ static void
 every_end_of_a_job_is_told_as_what_it_is(void **state)
 {
     struct waiter dead, waiting, running, late, kept;
-    pid_t worker;
+    pid_t worker = rig_start();
 
     (void)state;
+    rig_enqueue(JOB(), "first", "echo");
+    AWAIT(rig_is("first", "done"));
+    assert_int_equal(weir_queue_pause(rig.client, "q", "me", NULL, NULL, NULL), WEIR_OK);
     rig_enqueue(JOB(), "dead", "never");
     rig_enqueue((struct weir_job){WEIR_JOB_INIT, .expires_ms = 1}, "late", "echo");
     rig_enqueue(JOB(.delay_ms = 60000), "waiting", "echo");
@@ -196,8 +199,8 @@ every_end_of_a_job_is_told_as_what_it_is(void **state)
     waiter_start(&kept, "kept", 30000);
     AWAIT(waits("dead", 1) && waits("late", 1) && waits("waiting", 1) &&
           waits("kept", 1));
-    worker = rig_start();
     assert_int_equal(weir_job_cancel(rig.client, "q", "waiting", NULL, NULL), WEIR_OK);
+    assert_int_equal(weir_queue_resume(rig.client, "q", NULL, NULL), WEIR_OK);
     waiter_join(&dead);
     waiter_join(&late);
     waiter_join(&waiting);
