@@ -481,6 +481,51 @@ a_full_server_drops_a_result_and_says_so_A25(void **state)
     rig_assert_sums();
 }
 
+/* Of memory.lua, with an answer of INFO that a test cannot bring about. */
+static const char *
+is_full(const char *info)
+{
+    static char text[32];
+    struct wr_buf script = {0};
+    struct wr_reply *reply;
+    char piece[4096];
+    size_t n;
+    FILE *f = fopen(WEIR_SOURCE "/lua/include/memory.lua", "r");
+
+    assert_non_null(f);
+    wr_buf_add_str(&script, "local redis = {pcall = function() return ARGV[1] end}\n");
+    while ((n = fread(piece, 1, sizeof(piece), f)) > 0)
+        wr_buf_add(&script, piece, n);
+    fclose(f);
+    wr_buf_add_str(&script, "return tostring(memory_is_full())");
+    assert_int_equal(
+        wr_conn_call(rig.conn,
+                     (struct wr_span[]){wr_span_str("EVAL"), wr_buf_span(&script),
+                                        wr_span_str("0"), wr_span_str(info)},
+                     4, wr_clock_ms() + 5000, &reply, &rig.err),
+        WEIR_OK);
+    snprintf(text, sizeof(text), "%s", (const char *)wr_reply_span(reply).ptr);
+    wr_reply_free(reply);
+    wr_buf_fini(&script);
+    return text;
+}
+
+static void
+what_waits_for_a_replica_does_not_make_a_server_full_A25(void **state)
+{
+    (void)state;
+#define INFO(used, most, apart)                                       \
+    "used_memory:" used "\r\nused_memory_human:9M\r\nmaxmemory:" most \
+    "\r\nmem_not_counted_for_evict:" apart "\r\n"
+    assert_string_equal(is_full(INFO("1000", "0", "0")), "false");
+    assert_string_equal(is_full(INFO("1001", "1000", "0")), "true");
+    assert_string_equal(is_full(INFO("1000", "1000", "0")), "false");
+    assert_string_equal(is_full(INFO("1500", "1000", "500")), "false");
+    assert_string_equal(is_full(INFO("1501", "1000", "500")), "true");
+    assert_string_equal(is_full("nothing that is known"), "false");
+#undef INFO
+}
+
 /* ---- forgotten scripts ---- */
 
 static void
@@ -650,6 +695,7 @@ main(void)
         RIG_TEST(without_a_test_clock_the_servers_counts_in_ms_T16),
         RIG_TEST(a_full_server_refuses_new_jobs_and_can_be_drained_F17),
         RIG_TEST(a_full_server_drops_a_result_and_says_so_A25),
+        RIG_TEST(what_waits_for_a_replica_does_not_make_a_server_full_A25),
         RIG_TEST(a_forgotten_script_is_loaded_again_N05),
         RIG_TEST(any_payload_and_result_goes_through_unchanged_D03),
         RIG_TEST(odd_ids_work_everywhere_D01),
