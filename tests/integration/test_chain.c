@@ -334,6 +334,20 @@ a_full_server_keeps_follow_up_jobs_waiting_and_nothing_else(void **state)
     dead_worker_free(&w);
 }
 
+/* Each follow-up job leaves a channel in its queue for an hour: they go as fast as they
+ * come, else a busy queue would grow for ever. */
+static void
+what_chains_leave_behind_is_swept_as_fast_as_it_comes(void **state)
+{
+    (void)state;
+    rig_enqueue(JOB(.delay_ms = 600000), "a", "append");
+    for (int i = 0; i < 3000; i++)
+        redis_do(rig.server, "HSET weir:{q}:producers old%d -", i);
+    rig_start();
+    AWAIT(atoi(redis_do(rig.server, "HLEN weir:{q}:producers")) < 500);
+    assert_int_not_equal(atoi(redis_do(rig.server, "HLEN weir:{q}:producers")), 0);
+}
+
 static void
 chains_stay_whole_while_workers_are_killed(void **state)
 {
@@ -381,6 +395,7 @@ main(void)
         TEST(a_job_has_a_hundred_follow_up_jobs_its_chain_among_them),
         TEST(what_a_dead_worker_left_in_the_outbox_is_enqueued_once),
         TEST(a_full_server_keeps_follow_up_jobs_waiting_and_nothing_else),
+        TEST(what_chains_leave_behind_is_swept_as_fast_as_it_comes),
         TEST(chains_stay_whole_while_workers_are_killed),
     };
     int failed;
