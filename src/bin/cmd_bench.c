@@ -459,6 +459,27 @@ is_wanted(const struct bench_opts *o, const char *part)
 }
 
 static enum weir_err
+check(const struct bench_opts *o, struct weir_error *err)
+{
+    static const char *const parts[] = {"enqueue", "process", "latency", "call",
+                                        "lateness"};
+    bool known = !o->only;
+
+    for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
+        known = known || strcmp(o->only, parts[i]) == 0;
+    if (!known)
+        return wr_fail(err, WEIR_E_ARG, 0,
+                       "--only: \"%.50s\" is none of enqueue, process, latency, call, "
+                       "lateness",
+                       o->only);
+    if (o->jobs == 0)
+        return wr_fail(err, WEIR_E_ARG, 0, "--jobs: more than 0");
+    if (o->concurrency == 0)
+        return wr_fail(err, WEIR_E_ARG, 0, "--concurrency: more than 0");
+    return WEIR_OK;
+}
+
+static enum weir_err
 run_parts(struct bench *b, const struct bench_opts *o, struct weir_error *err)
 {
     struct weir_audit a;
@@ -502,9 +523,11 @@ bench(struct cli *cli, const void *opts, char *const *args, struct weir_error *e
     struct weir_client_options co = {WEIR_CLIENT_OPTIONS_INIT, .url = b.url,
                                      .name_space = b.ns,
                                      .password = cli_password(cli->settings)};
-    enum weir_err rc;
+    enum weir_err rc = check(o, err);
 
     (void)args;
+    if (rc != WEIR_OK)
+        return rc;
     b.jobs = o->jobs == CLI_UNSET ? JOBS_DEFAULT : o->jobs;
     b.payload_bytes = o->payload_bytes == CLI_UNSET ? PAYLOAD_DEFAULT : o->payload_bytes;
     b.slots = o->concurrency == CLI_UNSET ? 2 : o->concurrency;

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "bin/commands.h"
 #include "cli/config.h"
+#include "cli/queues.h"
 #include "redis/server.h"
 #include "sched/sched.h"
 #include "store/store.h"
@@ -94,6 +95,15 @@ bin_scheduler_run(struct cli *cli, const char *url, const char *const *queues,
     return rc;
 }
 
+/* As weir work has it: a worker could have no other. */
+static enum weir_err
+check_lease(int64_t lease_ms, struct weir_error *err)
+{
+    if (lease_ms == CLI_UNSET || (lease_ms >= 1000 && lease_ms <= 600 * 1000))
+        return WEIR_OK;
+    return wr_fail(err, WEIR_E_CONFIG, 0, "lease: from 1s to 10m");
+}
+
 static enum weir_err
 scheduler(struct cli *cli, const void *opts, char *const *args, struct weir_error *err)
 {
@@ -102,10 +112,14 @@ scheduler(struct cli *cli, const void *opts, char *const *args, struct weir_erro
     enum weir_err rc;
 
     (void)args;
-    for (size_t i = 0; i < o->queues.n; i++)
+    rc = check_lease(o->lease_ms, err);
+    for (size_t i = 0; i < o->queues.n && rc == WEIR_OK; i++) {
         queues[i] = o->queues.items[i];
-    rc = bin_scheduler_run(cli, cli_setting(cli->settings, CLI_SET_URL),
-                           o->queues.n > 0 ? queues : NULL, o->lease_ms, err);
+        rc = cli_check_queue(queues[i], err);
+    }
+    if (rc == WEIR_OK)
+        rc = bin_scheduler_run(cli, cli_setting(cli->settings, CLI_SET_URL),
+                               o->queues.n > 0 ? queues : NULL, o->lease_ms, err);
     free(queues);
     return rc;
 }

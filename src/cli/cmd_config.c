@@ -247,7 +247,12 @@ exit_status_topic(FILE *out)
           "  76   sent, no answer came: repeat with the same id\n"
           "  77   refused: password, rights, read-only replica\n"
           "  78   the configuration is wrong\n"
-          "  124  the time to wait ran out\n",
+          "  124  the time to wait ran out\n"
+          "\nweir run exits as its command did, 128 and the number after a signal, or "
+          "with\n\n"
+          "  125  weir itself failed: what the other commands say with 64 to 78\n"
+          "  126  the command was found and could not be run, or is not allowed\n"
+          "  127  the worker has no such command\n",
           out);
 }
 

@@ -127,7 +127,8 @@ enqueue_run(struct cli *cli, const void *opts, char *const *args, struct weir_er
         return enqueue_file(cli, o, max_retry, err);
     if (!args[0])
         return wr_fail(err, WEIR_E_ARG, 0,
-                       "an argument is missing; usage: weir enqueue TYPE [PAYLOAD|-]");
+                       "an argument is missing; usage: weir enqueue TYPE "
+                       "[PAYLOAD|@FILE|-]");
     return enqueue_one(cli, o, max_retry, args, err);
 }
 

@@ -264,7 +264,7 @@ follow(struct logs *l, struct weir_error *err)
         if (rc == WEIR_E_NO_JOB)
             return wr_fail(err, rc, 0,
                            "job %.100s is over and left nothing: its last lines may be "
-                           "missing (enqueue it with --keep, and they are kept)",
+                           "missing (enqueue it with --keep-result, and they are kept)",
                            l->id);
         if (rc != WEIR_OK || ferror(l->cli->out))
             return rc;

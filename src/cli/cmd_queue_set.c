@@ -127,11 +127,27 @@ const struct cli_cmd cmd_queue_create = {
     .run = create_run,
 };
 
+static bool
+says_nothing(const struct set_opts *o)
+{
+    const int64_t given[] = {o->payload_max, o->kept_max,   o->kept_bytes, o->dead_count,
+                             o->dead_age,    o->dead_bytes, o->retry,      o->log_bytes};
+
+    for (size_t i = 0; i < sizeof(given) / sizeof(*given); i++)
+        if (given[i] != CLI_UNSET)
+            return false;
+    return !o->backoff;
+}
+
 static enum weir_err
 set_run(struct cli *cli, const void *opts, char *const *args, struct weir_error *err)
 {
     enum weir_err rc = WEIR_OK;
 
+    if (says_nothing(opts))
+        return wr_fail(err, WEIR_E_ARG, 0,
+                       "nothing to change: give --retry, --payload-max or another; weir "
+                       "queue show Q says what holds now");
     for (; *args && rc == WEIR_OK; args++)
         rc = apply(cli, opts, *args, false, err);
     return rc;

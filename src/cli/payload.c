@@ -39,7 +39,7 @@ cli_payload_file(const char *path, struct wr_buf *out, struct weir_error *err)
         return cli_payload_stream(stdin, "standard input", out, err);
     f = fopen(path, "re");
     if (!f)
-        return wr_fail(err, WEIR_E_IO, errno, "payload file %.200s", path);
+        return wr_fail(err, WEIR_E_IO, errno, "file \"%.200s\"", path);
     rc = cli_payload_stream(f, path, out, err);
     fclose(f);
     return rc;

@@ -177,3 +177,31 @@ command_names() {
         grep -q "^\*$key\*" "$man/weir.conf.5.scd" || { echo "not in weir.conf.5: $key"; false; }
     done < <("$WEIR" config show --json | jq -r .key)
 }
+
+@test "what cannot be is refused before anything runs: bench, scheduler, queue set" {
+    exits 64 "$WEIR" bench --only lateral
+    says '--only: "lateral" is none of enqueue'
+    [[ "$output" != *'{'* ]]
+    exits 64 "$WEIR" bench --jobs 0
+    exits 64 "$WEIR" bench -c 0
+    exits 64 "$WEIR" scheduler -q '{x}'
+    says "queue name:"
+    exits 78 "$WEIR" scheduler --lease 1ms
+    says "lease: from 1s to 10m"
+    exits 0 "$WEIR" queue create q
+    exits 64 "$WEIR" queue set q
+    says "nothing to change"
+}
+
+@test "a file that is not there is called a file, whatever it would have held" {
+    exits 74 "$WEIR" cron apply /nope
+    says 'weir: file "/nope": No such file'
+    exits 74 "$WEIR" enqueue t @/nope
+    says 'weir: file "/nope": No such file'
+}
+
+@test "help exit-status knows those of weir run" {
+    exits 0 "$WEIR" help exit-status
+    says "125  weir itself failed"
+    says "127  the worker has no such command"
+}
