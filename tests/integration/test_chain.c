@@ -17,11 +17,12 @@
 #include "model/follow.h"
 #include "redis/server.h"
 #include "store/store.h"
+#include "support/proxy.h"
 
 #define JOBS_MAX 2000
 
 static struct shared {
-    _Atomic int runs, fail_next, asked;
+    _Atomic int runs, fail_next, asked, release;
     _Atomic int firsts[JOBS_MAX], seconds[JOBS_MAX];
 } * shared;
 
@@ -99,6 +100,16 @@ many(struct weir_delivery *d, void *context)
 }
 
 static enum weir_outcome
+patient(struct weir_delivery *d, void *context)
+{
+    (void)context;
+    shared->runs++;
+    while (!shared->release && !weir_delivery_should_stop(d))
+        poll(NULL, 0, 1);
+    return shared->release ? WEIR_DONE : WEIR_RETRY;
+}
+
+static enum weir_outcome
 count_first(struct weir_delivery *d, void *context)
 {
     int i = atoi(weir_delivery_id(d));
@@ -130,9 +141,9 @@ handlers(struct weir_worker *w)
     static const struct {
         const char *type;
         weir_handler_fn fn;
-    } rows[] = {{"append", append},     {"upper", append},       {"last", append},
-                {"never", never},       {"many", many},          {"fan", fan_out},
-                {"first", count_first}, {"second", count_second}};
+    } rows[] = {{"append", append}, {"upper", append},      {"last", append},
+                {"never", never},   {"many", many},         {"patient", patient},
+                {"fan", fan_out},   {"first", count_first}, {"second", count_second}};
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         if (weir_worker_handle(w, rows[i].type, rows[i].fn, NULL, NULL) != WEIR_OK)
@@ -334,6 +345,40 @@ a_full_server_keeps_follow_up_jobs_waiting_and_nothing_else(void **state)
     dead_worker_free(&w);
 }
 
+/* Many jobs are answered in one call, and then nothing comes through: the worker is not
+ * to wait for each of their follow-up jobs in turn. */
+static void
+a_worker_that_loses_redis_after_its_answers_waits_once(void **state)
+{
+    static const struct weir_then then[] = {{"append", "other"}};
+    struct proxy *proxy = proxy_start(redis_server_socket(rig.server));
+    int64_t start = wr_clock_ms();
+    pid_t worker;
+
+    (void)state;
+    rig.url = proxy_url(proxy);
+    worker = rig_start_with(
+        (struct weir_worker_options){.lease_ms = 4000, .concurrency = 8});
+    for (int i = 0; i < 8; i++) {
+        char id[2] = {(char)('a' + i), '\0'};
+
+        rig_enqueue(JOB(.then = then, .then_count = 1), id, "patient");
+    }
+    AWAIT(shared->runs == 8);
+    proxy_delay(proxy, 20); /* so that there is time between the two */
+    shared->release = 1;
+    while (atoi(redis_do(rig.server, "HLEN weir:{q}:outbox")) < 4)
+        assert_true(wr_clock_ms() - start < 30000);
+    proxy_stall_way(proxy, PROXY_TO_SERVER);
+    start = wr_clock_ms();
+    (void)rig_end(worker, SIGTERM);
+    assert_true(wr_clock_ms() - start < 8000); /* a call waits for 2 s */
+    rig.url = NULL;
+    rig_start();
+    AWAIT(audit_of(rig.client, "other").done == 8);
+    proxy_stop(proxy);
+}
+
 /* Each follow-up job leaves a channel in its queue for an hour: they go as fast as they
  * come, else a busy queue would grow for ever. */
 static void
@@ -395,6 +440,7 @@ main(void)
         TEST(a_job_has_a_hundred_follow_up_jobs_its_chain_among_them),
         TEST(what_a_dead_worker_left_in_the_outbox_is_enqueued_once),
         TEST(a_full_server_keeps_follow_up_jobs_waiting_and_nothing_else),
+        TEST(a_worker_that_loses_redis_after_its_answers_waits_once),
         TEST(what_chains_leave_behind_is_swept_as_fast_as_it_comes),
         TEST(chains_stay_whole_while_workers_are_killed),
     };
