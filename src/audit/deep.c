@@ -20,6 +20,7 @@ struct walk {
     void *context;
     size_t findings;
     bool stopped;
+    char slice[32]; /* where the slice at hand begins */
 };
 
 static void
@@ -79,6 +80,55 @@ orphan_kind(const char *name)
                                           : NULL;
 }
 
+static bool
+is_same(struct wr_span a, struct wr_span b)
+{
+    return a.len == b.len && memcmp(a.ptr, b.ptr, a.len) == 0;
+}
+
+/* In that slice, does `key` stand there still? Of unique: as that job's. */
+static bool
+stands_in(const struct wr_reply *reply, struct wr_span key, const struct wr_span *id)
+{
+    size_t step = id ? 2 : 1;
+
+    for (size_t i = 2; i + step <= wr_reply_len(reply); i += step) {
+        if (is_same(wr_reply_span(wr_reply_at(reply, i)), key) &&
+            (!id || is_same(wr_reply_span(wr_reply_at(reply, i + 1)), *id)))
+            return true;
+    }
+    return false;
+}
+
+/*
+ * Something stands under a job that was seen to have no record. It may have ended since
+ * the slice was read, with all that was stored of it: what was left behind stands there
+ * also after that. holder: of the unique key; NULL: key is the job's id.
+ */
+static enum weir_err
+is_left(struct walk *w, const char *name, struct wr_span key,
+        const struct wr_span *holder, bool *left, struct weir_error *err)
+{
+    struct wr_reply *reply;
+    enum weir_err rc = wr_store_walk(w->store, w->queue, name, w->slice, SLICE, &reply,
+                                     err);
+
+    *left = false;
+    if (rc != WEIR_OK)
+        return rc;
+    *left = stands_in(reply, key, holder);
+    wr_reply_free(reply);
+    if (!*left)
+        return WEIR_OK;
+    rc = wr_store_locate(w->store, w->queue, holder ? holder : &key, 1, false, &reply,
+                         err);
+    if (rc != WEIR_OK)
+        return rc;
+    *left = count_letters(wr_reply_span(wr_reply_at(reply, 1)), "J") == 0;
+    wr_reply_free(reply);
+    return WEIR_OK;
+}
+
 /* Looks at these ids again, each in one step with its places in ready counted. */
 static enum weir_err
 look_again(struct walk *w, const char *name, const struct wr_span *ids, size_t n,
@@ -91,18 +141,23 @@ look_again(struct walk *w, const char *name, const struct wr_span *ids, size_t n
         struct wr_span letters;
         const char *kind;
         char detail[32];
+        bool left;
 
         if (rc != WEIR_OK)
             return rc;
         letters = wr_reply_span(wr_reply_at(reply, 1));
         kind = fault(letters, true);
-        if (!kind && orphan_kind(name) && count_letters(letters, "J") == 0)
-            kind = orphan_kind(name);
+        if (!kind && orphan_kind(name) && count_letters(letters, "J") == 0) {
+            rc = is_left(w, name, ids[i], NULL, &left, err);
+            kind = left ? orphan_kind(name) : NULL;
+        }
         snprintf(detail, sizeof(detail), "%.*s", (int)letters.len,
                  (const char *)letters.ptr);
         if (kind)
             report(w, kind, ids[i], detail);
         wr_reply_free(reply);
+        if (rc != WEIR_OK)
+            return rc;
     }
     return WEIR_OK;
 }
@@ -199,6 +254,7 @@ walk_one(struct walk *w, const char *name, const struct id_set *ready,
 
         if (rc != WEIR_OK)
             return rc;
+        snprintf(w->slice, sizeof(w->slice), "%s", cursor);
         snprintf(cursor, sizeof(cursor), "%.*s",
                  (int)wr_reply_span(wr_reply_at(reply, 1)).len,
                  (const char *)wr_reply_span(wr_reply_at(reply, 1)).ptr);
@@ -281,17 +337,22 @@ walk_unique(struct walk *w, struct weir_error *err)
 
         if (rc != WEIR_OK)
             return rc;
+        snprintf(w->slice, sizeof(w->slice), "%s", cursor);
         snprintf(cursor, sizeof(cursor), "%.*s",
                  (int)wr_reply_span(wr_reply_at(reply, 1)).len,
                  (const char *)wr_reply_span(wr_reply_at(reply, 1)).ptr);
         for (size_t i = 2; i + 1 < wr_reply_len(reply) && rc == WEIR_OK; i += 2) {
+            struct wr_span key = wr_reply_span(wr_reply_at(reply, i));
             struct wr_span id = wr_reply_span(wr_reply_at(reply, i + 1));
             struct wr_reply *where;
+            bool left = false;
 
             rc = wr_store_locate(w->store, w->queue, &id, 1, false, &where, err);
             if (rc != WEIR_OK)
                 break;
             if (count_letters(wr_reply_span(wr_reply_at(where, 1)), "J") == 0)
+                rc = is_left(w, "unique", key, &id, &left, err);
+            if (left)
                 report(w, "orphan_unique", id, "its key is still held");
             wr_reply_free(where);
         }

@@ -2,11 +2,14 @@
  * job. */
 #include "script/rig.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "audit/audit.h"
+#include "base/clock.h"
 
 static void
 take_one(const char *worker, const char *id)
@@ -278,6 +281,71 @@ the_deep_audit_finds_output_without_a_job_A16(void **state)
     assert_string_equal(found, "orphan_log B;");
 }
 
+/* Jobs come and go, each at once with all that is stored of it. */
+static void *
+come_and_go(void *arg)
+{
+    static const char script[] =
+        "local before, now = 'X' .. ARGV[1] - 1, 'X' .. ARGV[1]\n"
+        "for i = 1, 3 do redis.call('HDEL', KEYS[i], before) end\n"
+        "redis.call('ZREM', KEYS[5], before)\n"
+        "for i = 1, 3 do redis.call('HSET', KEYS[i], now, '1 t 1\\nx') end\n"
+        "redis.call('ZADD', KEYS[5], 1, now)\n"
+        "redis.call('HSET', KEYS[4], 'k', now)\n";
+    const atomic_bool *stop = arg;
+    struct wr_conn *conn;
+    char number[32];
+
+    if (wr_server_open(rig.server, "test", wr_clock_ms() + 5000, &conn, NULL) != WEIR_OK)
+        return arg;
+    for (long n = 1; !atomic_load(stop); n++) {
+        struct wr_reply *reply;
+
+        snprintf(number, sizeof(number), "%ld", n);
+        if (wr_conn_do(conn, wr_clock_ms() + 5000, &reply, NULL, "EVAL", script, "5",
+                       rig_key(WR_QUEUE_KEY_jobs), rig_key(WR_QUEUE_KEY_errors),
+                       rig_key(WR_QUEUE_KEY_results), rig_key(WR_QUEUE_KEY_unique),
+                       rig_key(WR_QUEUE_KEY_dead), number, (char *)NULL) != WEIR_OK)
+            break;
+        wr_reply_free(reply);
+    }
+    wr_conn_close(conn);
+    return NULL;
+}
+
+static void
+a_job_that_ends_while_the_deep_audit_looks_left_nothing_behind_T09(void **state)
+{
+    char found[200] = "";
+    atomic_bool stop = false;
+    pthread_t thread;
+    void *failed;
+    size_t n = 0;
+
+    (void)state;
+    rig_put("A");
+    assert_int_equal(pthread_create(&thread, NULL, come_and_go, &stop), 0);
+    for (int i = 0; i < 200 && n == 0; i++)
+        assert_int_equal(
+            wr_audit_deep(rig.store, rig.queue, note_finding, found, &n, &rig.err),
+            WEIR_OK);
+    atomic_store(&stop, true);
+    pthread_join(thread, &failed);
+    assert_null(failed);
+    assert_string_equal(found, "");
+    /* What stays is found. */
+    redis_do(rig.redis, "DEL %s %s", rig_key(WR_QUEUE_KEY_jobs),
+             rig_key(WR_QUEUE_KEY_dead));
+    redis_do(rig.redis, "HSET %s k Y", rig_key(WR_QUEUE_KEY_unique));
+    redis_do(rig.redis, "DEL %s", rig_key(WR_QUEUE_KEY_errors));
+    redis_do(rig.redis, "DEL %s", rig_key(WR_QUEUE_KEY_ready));
+    redis_do(rig.redis, "DEL %s", rig_key(WR_QUEUE_KEY_results));
+    redis_do(rig.redis, "HSET %s Z r", rig_key(WR_QUEUE_KEY_results));
+    assert_int_equal(
+        wr_audit_deep(rig.store, rig.queue, note_finding, found, &n, &rig.err), WEIR_OK);
+    assert_string_equal(found, "orphan_result Z;orphan_unique Y;");
+}
+
 static void
 a_full_server_refuses_output_and_the_job_goes_on_F17(void **state)
 {
@@ -308,6 +376,7 @@ main(void)
         RIG_TEST(any_bytes_are_stored_as_they_are_D03),
         RIG_TEST(output_goes_with_its_job_on_every_way_out_R03),
         RIG_TEST(the_deep_audit_finds_output_without_a_job_A16),
+        RIG_TEST(a_job_that_ends_while_the_deep_audit_looks_left_nothing_behind_T09),
         RIG_TEST(a_full_server_refuses_output_and_the_job_goes_on_F17),
     };
 
