@@ -230,21 +230,30 @@ command_fits(const struct wr_allow *a, const char *pattern, const char *named,
     return fits(real, file) && (own_name || fits(real, named) || fits(pattern, named));
 }
 
+/* Who may write a folder of the path puts another program in the place of this one; above
+ * the last folder a sticky one, as /tmp, protects what others have there. */
 static enum wr_allow_verdict
 check_owner(const char *file, struct wr_allow_answer *out)
 {
     char folder[PATH_MAX];
+    size_t len = (size_t)(base_of(file) - file);
+    bool last = true;
     struct stat st;
 
     if (stat(file, &st) == 0 && (st.st_mode & S_IWOTH))
         return answer_with(out, WR_ALLOW_NO,
                            "not allowed: everybody may write the program %.200s", file);
-    snprintf(folder, sizeof(folder), "%.*s", (int)(base_of(file) - file), file);
-    if (stat(folder, &st) == 0 && (st.st_mode & S_IWOTH))
-        return answer_with(out, WR_ALLOW_NO,
-                           "not allowed: everybody may write the folder of the program "
-                           "%.200s",
-                           file);
+    for (; len > 0; last = false) {
+        snprintf(folder, sizeof(folder), "%.*s", (int)len, file);
+        if (stat(folder, &st) == 0 && (st.st_mode & S_IWOTH) &&
+            (last || !(st.st_mode & S_ISVTX)))
+            return answer_with(out, WR_ALLOW_NO,
+                               "not allowed: everybody may write %s folder of the "
+                               "program %.200s",
+                               last ? "the" : "a", file);
+        for (len--; len > 0 && file[len - 1] != '/'; len--)
+            continue;
+    }
     return WR_ALLOW_YES;
 }
 

@@ -214,6 +214,8 @@ make_folder(void **state)
     put("bin/loose", "#!/bin/sh\n", 0757);
     put("other/evil", "#!/bin/sh\n", 0755);
     put("open/anybody", "#!/bin/sh\n", 0755);
+    mkdir(in("open/bin"), 0755);
+    put("open/bin/below", "#!/bin/sh\n", 0755);
     mkdir(in("bin/sub"), 0755);
     put("bin/sub/deep", "#!/bin/sh\n", 0755);
     return symlink("tool", in("bin/alias")) || symlink("../other/evil", in("bin/evil")) ||
@@ -477,6 +479,11 @@ what_everybody_may_write_is_refused(void **state)
     (void)state;
     assert_verdict("@/bin/*", "@/bin/loose", WR_ALLOW_NO);
     assert_verdict("@/open/*", "@/open/anybody", WR_ALLOW_NO);
+    assert_verdict("@/open/bin/*", "@/open/bin/below", WR_ALLOW_NO);
+    assert_int_equal(chmod(in("open"), 01777), 0);
+    assert_verdict("@/open/bin/*", "@/open/bin/below", WR_ALLOW_YES);
+    assert_verdict("@/open/*", "@/open/anybody", WR_ALLOW_NO);
+    assert_int_equal(chmod(in("open"), 0777), 0);
     assert_verdict("*", "@/open/anybody", WR_ALLOW_YES); /* that was said */
 }
 
