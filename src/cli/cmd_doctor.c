@@ -219,13 +219,15 @@ check_queues(struct doctor *d, const struct cli_names *queues, struct weir_error
 
     for (size_t i = 0; i < queues->n && rc == WEIR_OK; i++) {
         struct weir_audit a;
+        char name[160];
 
+        snprintf(name, sizeof(name), "queue %s", queues->names[i]);
         rc = weir_queue_audit(d->cli->client, queues->names[i], &a, err);
         if (rc == WEIR_OK) {
             check_queue(d, queues->names[i], &a);
         } else if (rc == WEIR_E_CORRUPT || rc == WEIR_E_WRONG_ENGINE ||
                    rc == WEIR_E_NO_QUEUE) {
-            report(d, FAIL, queues->names[i], "weir audit --deep", "%s", err->text);
+            report(d, FAIL, name, "weir audit --deep", "%s", err->text);
             rc = WEIR_OK;
         }
     }

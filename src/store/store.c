@@ -323,6 +323,18 @@ common_word(const struct wr_call *c, struct weir_error *err)
     return WEIR_OK;
 }
 
+/* The server names no key: with many queues, nobody would know where to look. */
+static enum weir_err
+name_queue(const struct wr_call *c, enum weir_err rc, struct weir_error *err)
+{
+    char text[sizeof(err->text)];
+
+    if (rc != WEIR_E_CORRUPT || !c->queue || !err)
+        return rc;
+    memcpy(text, err->text, sizeof(text));
+    return wr_fail(err, rc, 0, "queue %s: %s", wr_queue_name(c->queue), text);
+}
+
 enum weir_err
 wr_call_run(struct wr_call *c, struct weir_error *err)
 {
@@ -332,7 +344,7 @@ wr_call_run(struct wr_call *c, struct weir_error *err)
         return wr_fail(err, WEIR_E_NO_MEMORY, 0, "%s", c->script->name);
     rc = run_until(c, wr_clock_ms() + c->store->timeout_ms, err);
     if (rc != WEIR_OK)
-        return rc;
+        return name_queue(c, rc, err);
     return common_word(c, err);
 }
 

@@ -144,3 +144,13 @@ P
     exits 78 setpriv --reuid 65534 --regid 65534 --clear-groups \
         "$dir/weir" status --config "$dir/private.conf"
 }
+
+@test "a key of the wrong type: the error and doctor name the queue" {
+    exits 0 "$WEIR" enqueue t x -q healthy
+    exits 0 "$WEIR" enqueue t x -q broken
+    redis set "$WEIR_NAMESPACE:{broken}:ready" text
+    exits 70 "$WEIR" status
+    says "weir: queue broken: a key of weir's holds something else"
+    exits 1 "$WEIR" doctor
+    says "queue broken	FAIL"
+}
