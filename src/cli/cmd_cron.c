@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "cli/commands.h"
 #include "cli/cron_view.h"
+#include "cli/json.h"
 #include "cli/queues.h"
 
 struct cron_opts {
@@ -242,6 +243,19 @@ remove_one(struct cli *cli, const char *queue, const char *name, struct weir_err
     return WEIR_OK;
 }
 
+static void
+print_json_run(struct cli *cli, const char *queue, const char *name, const char *id)
+{
+    struct cli_json *json = cli_json_new();
+
+    cli_json_text(json, "id", id);
+    cli_json_text(json, "name", name);
+    cli_json_text(json, "queue", queue);
+    cli_json_text(json, "action", "queued");
+    cli_json_print(json, cli->out);
+    cli_json_free(json);
+}
+
 /* The answer is the job, as that of enqueue. */
 static enum weir_err
 run_one(struct cli *cli, const char *queue, const char *name, struct weir_error *err)
@@ -263,7 +277,7 @@ run_one(struct cli *cli, const char *queue, const char *name, struct weir_error 
         cli_print_text(cli, sentence);
         fputc('\n', cli->out);
     } else {
-        cli_cron_done(cli, queue, id.str, "queued", sentence);
+        print_json_run(cli, queue, name, id.str);
     }
     return WEIR_OK;
 }
