@@ -129,10 +129,10 @@ field() { "$WEIR" cron show "$1" --json | jq -r "$2"; }
     [ "$output" = $'paused\tq\tn' ]
     [ "$(field n '[.state, .paused, .next_at] | @json')" = '["paused",true,null]' ]
     exits 0 "$WEIR" cron run n
+    [ "$("$WEIR" job show "$output" --json | jq -r .state)" = ready ]
     exits 0 "$WEIR" cron run n --json
     [ "$(value "$output" .name)" = n ]
     exits 0 "$WEIR" job show "$(value "$output" .id)"
-    [ "$("$WEIR" job show "$output" --json | jq -r .state)" = ready ]
     exits 0 "$WEIR" cron resume n --json
     [ "$(jq -r .action <<<"$output")" = resumed ]
     exits 0 "$WEIR" cron rm n --dry-run
