@@ -230,14 +230,18 @@ FILE
 
 @test "schedulers whose clocks are an hour off fire by the server's clock (C08)" {
     with_clock +1h "$WEIR" cron add n 'every 1s' t -q q --missed all
-    with_clock +1h "$WEIR" scheduler -q q 3>&- 2>/dev/null &
+    with_clock --exec +1h "$WEIR" scheduler -q q 3>&- 2>/dev/null &
     ahead=$!
     until_true sh -c '[ "$("$0" cron show n --json | jq .fired)" -ge 2 ]' "$WEIR"
-    with_clock -1h "$WEIR" scheduler -q q 3>&- 2>/dev/null &
+    with_clock --exec -1h "$WEIR" scheduler -q q 3>&- 2>/dev/null &
     behind=$!
     kill -9 "$ahead"
     wait "$ahead" || true
-    until_true sh -c '[ "$("$0" cron show n --json | jq .fired)" -ge 5 ]' "$WEIR"
+    # libfaketime moves timers that count from the boot, too, so this one wakes only when it
+    # looks again; what it fires then is right by the server's clock.
+    for _ in 1 2 3; do
+        until_true sh -c '[ "$("$0" cron show n --json | jq .fired)" -ge 5 ]' "$WEIR" && break
+    done
     kill "$behind"
     wait "$behind" || true
     now=$(($(date +%s) * 1000))

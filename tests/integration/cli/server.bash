@@ -98,8 +98,10 @@ needs_clock() {
 }
 
 with_clock() {
+    local exec=
+    [ "$1" != --exec ] || { exec=exec; shift; } # in the background: $! is the program
     needs_clock
     echo "$1" >"$BATS_TEST_TMPDIR/clock"
-    env LD_PRELOAD="$faketime" FAKETIME_TIMESTAMP_FILE="$BATS_TEST_TMPDIR/clock" \
+    $exec env LD_PRELOAD="$faketime" FAKETIME_TIMESTAMP_FILE="$BATS_TEST_TMPDIR/clock" \
         FAKETIME_NO_CACHE=1 FAKETIME_DONT_FAKE_MONOTONIC=1 FAKETIME_DONT_RESET=1 "${@:2}"
 }
