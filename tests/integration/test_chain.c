@@ -357,8 +357,10 @@ a_worker_that_loses_redis_after_its_answers_waits_once(void **state)
 
     (void)state;
     rig.url = proxy_url(proxy);
-    worker = rig_start_with(
-        (struct weir_worker_options){.lease_ms = 4000, .concurrency = 8});
+    worker = rig_start_with((struct weir_worker_options){
+        .lease_ms = 4000,
+        .concurrency = 8,
+        .grace_ms = 1000}); /* for answers not given so far */
     for (int i = 0; i < 8; i++) {
         char id[2] = {(char)('a' + i), '\0'};
 
