@@ -315,8 +315,14 @@ os.execv(sys.argv[1], sys.argv[1:])' "$WEIR" run --id left -- ls 2>err 3>&- &
     sed 's/once/twice/' payload | "$WEIR" enqueue weir.exec - --id changed
     exits 1 timeout 20 "$WEIR" job wait changed
     dead changed 'its signature is wrong'
-    exits 126 "$WEIR" run --in 300ms --signed-for 1ms -- echo late
-    says 'its signature is over'
+    # It is over while nobody may start it.
+    "$WEIR" queue pause default
+    id=$("$WEIR" run --detach --signed-for 1ms -- echo late)
+    over=$(($(date +%s%3N) + 100))
+    until_true eval '[ "$(date +%s%3N)" -gt "$over" ]'
+    "$WEIR" queue resume default
+    exits 1 timeout 20 "$WEIR" job wait "$id"
+    dead "$id" 'its signature is over'
     chmod 644 key
     exits 125 "$WEIR" run -- echo x
     says 'everybody may read'
