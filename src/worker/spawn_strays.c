@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +23,7 @@
 
 #define PIECE 16384
 #define OVERLAP 80 /* more than a key has */
+#define EXEC_TURNS 20
 
 struct wr_stray {
     pid_t pid;
@@ -55,9 +57,19 @@ find_number(const char *text, size_t len)
     return *end == 'k' ? KEPT : number;
 }
 
-/* 0: it does not say. */
+/* One that ended and waits to be reaped has no program any more. */
+static bool
+has_program(pid_t pid)
+{
+    char path[64], program[8];
+
+    snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+    return readlink(path, program, sizeof(program)) >= 0;
+}
+
+/* 0: it does not say. *empty: it has no environment at all. */
 static unsigned long
-number_of(pid_t pid)
+read_number(pid_t pid, bool *empty)
 {
     char text[PIECE + OVERLAP], path[64];
     unsigned long number = 0;
@@ -79,6 +91,22 @@ number_of(pid_t pid)
         }
     }
     close(fd);
+    *empty = len == 1;
+    return number;
+}
+
+/* In the middle of an exec a process has no environment either, for a moment. */
+static unsigned long
+number_of(pid_t pid)
+{
+    bool empty = false;
+    unsigned long number = read_number(pid, &empty);
+
+    for (int turn = 0; empty && has_program(pid) && turn < EXEC_TURNS; turn++) {
+        poll(NULL, 0, 1);
+        empty = false;
+        number = read_number(pid, &empty);
+    }
     return number;
 }
 
