@@ -8,6 +8,10 @@
  *
  * The rig remembers the token of each worker's last delivery of an id, so a test names
  * worker and id. One per program; setup flushes the server.
+ *
+ * The tests of a program run once for each engine, by the same bodies: what they ask
+ * about the storage they ask by rig_where() and its relatives. WEIR_TEST_ENGINE=stream
+ * runs them for that one alone.
  */
 #ifndef SCRIPT_RIG_H
 #define SCRIPT_RIG_H
@@ -29,7 +33,13 @@
 #define RIG_LEASE 15000
 #define RIG_TAKEN 1100
 
+enum rig_engine {
+    RIG_LIST,
+    RIG_STREAM
+};
+
 struct rig {
+    enum rig_engine engine; /* of the queue in this run of the tests */
     struct redis_server *redis;
     struct wr_server *server;
     struct wr_store *store;
@@ -95,8 +105,13 @@ bool rig_pause(void);              /* was it paused? */
 bool rig_resume(void);
 
 /* Where an id is: letters in order, J record, K kept, L delayed, P processing, R for
- * each place in ready, S state, T tombstone, X dead. */
+ * each place in ready, S state, T tombstone, X dead. A stream's entry counts as the
+ * record of a job that waits or runs, and as the state of one that runs: it says what
+ * they say. */
 const char *rig_where(const char *id);
+/* What is stored of a job, wherever that is; "(nil)": nothing. */
+const char *rig_record(const char *id);
+void rig_lose_body(const char *id); /* by hand */
 int64_t rig_stat(const char *counter);
 struct weir_audit rig_audit(void);
 void rig_assert_sums(void); /* every equation, and the walk through all structures */
@@ -105,19 +120,26 @@ void rig_assert_equations(int64_t bodies);  /* the same without the walk; bodies
 const char *rig_key(enum wr_queue_key key); /* its name in Redis */
 bool rig_has_marker(void);                  /* wake */
 
+/* The engine's script of that name, or the one that serves both. */
+const struct wr_script *rig_script_of(const char *name);
 /*
  * Calls a script by hand: its queue keys first, then the words, NULL at the end. Answers
  * the reply as text, elements with blanks between, or "ERR ..." for an error reply.
  */
-const char *rig_script(const struct wr_script *script, ...) __attribute__((sentinel));
+const char *rig_script(const char *name, ...) __attribute__((sentinel));
 /* The same for words in an array, bytes of any kind; the reply is the caller's. */
-struct wr_reply *
-rig_script_argv(const struct wr_script *script, const struct wr_span *words, size_t n);
+struct wr_reply *rig_script_argv(const char *name, const struct wr_span *words, size_t n);
 
 /* A reply as text: its elements with blanks between. */
 void rig_reply_text(const struct wr_reply *reply, struct wr_buf *out);
 
+/* Of all engines; of one. */
 #define RIG_TEST(name) cmocka_unit_test_setup(name, rig_fresh)
-#define RIG_MAIN(tests) cmocka_run_group_tests(tests, rig_open, rig_close)
+#define RIG_LIST_TEST(name) \
+    cmocka_unit_test_prestate_setup_teardown(name, rig_fresh, NULL, (void *)"list")
+#define RIG_STREAM_TEST(name) \
+    cmocka_unit_test_prestate_setup_teardown(name, rig_fresh, NULL, (void *)"stream")
+int rig_run(const struct CMUnitTest *tests, size_t n);
+#define RIG_MAIN(tests) rig_run(tests, sizeof(tests) / sizeof((tests)[0]))
 
 #endif

@@ -203,7 +203,7 @@ ack_works_when_the_body_is_gone_A17(void **state)
 {
     (void)state;
     take_one("A");
-    redis_do(rig.redis, "HDEL %s A", rig_key(WR_QUEUE_KEY_jobs));
+    rig_lose_body("A");
     assert_int_equal(rig_ack("w", "A"), WR_ANSWERED_OK);
     rig_assert_sums();
 }

@@ -581,12 +581,12 @@ a_full_queue_of_entries_takes_no_more(void **state)
 
     (void)state;
     rig_put("A");
-    assert_memory_equal(rig_script(&wr_script_list_cron_put, args[0], "a", args[2],
-                                   args[3], args[4], args[5], NULL),
-                        "OK", 2);
-    assert_memory_equal(rig_script(&wr_script_list_cron_put, args[0], "b", args[2],
-                                   args[3], args[4], args[5], NULL),
-                        "FULL", 4);
+    assert_memory_equal(
+        rig_script("cron_put", args[0], "a", args[2], args[3], args[4], args[5], NULL),
+        "OK", 2);
+    assert_memory_equal(
+        rig_script("cron_put", args[0], "b", args[2], args[3], args[4], args[5], NULL),
+        "FULL", 4);
 }
 
 static void

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ENQUEUE &wr_script_list_enqueue
+#define ENQUEUE "enqueue"
 
 /* One plain job under a channel number. */
 static const char *
@@ -256,7 +256,7 @@ a_holder_whose_body_is_gone_holds_nothing_A17(void **state)
 
     (void)state;
     rig_put_job((struct rig_job){.id = "A", .options = " unique=k", .unique = "0 k"});
-    redis_do(rig.redis, "HDEL %s A", rig_key(WR_QUEUE_KEY_jobs));
+    rig_lose_body("A");
     rig_take("w", 1); /* A is dead, and nobody knew its key */
     assert_int_equal(rig_put_job(b), WR_ADMIT_STORED);
     rig_assert_sums();
@@ -270,7 +270,7 @@ a_running_holder_keeps_its_key_though_its_body_is_gone_A17(void **state)
     (void)state;
     rig_put_job((struct rig_job){.id = "A", .options = " unique=k", .unique = "0 k"});
     rig_take("w", 1);
-    redis_do(rig.redis, "HDEL %s A", rig_key(WR_QUEUE_KEY_jobs));
+    rig_lose_body("A");
     assert_int_equal(rig_put_job(b), WR_ADMIT_UNIQUE);
     assert_int_equal(rig_ack("w", "A"), WR_ANSWERED_OK);
     assert_int_equal(rig_put_job(b), WR_ADMIT_STORED);
@@ -484,7 +484,7 @@ a_lost_body_in_processing_does_not_let_its_id_in_again_A17(void **state)
     (void)state;
     rig_put("A");
     rig_take("w", 1);
-    redis_do(rig.redis, "HDEL %s A", rig_key(WR_QUEUE_KEY_jobs));
+    rig_lose_body("A");
     assert_string_equal(put_as("", "0", "A"), "OK 0 0 OTHER processing");
     assert_int_equal(rig_ack("w", "A"), WR_ANSWERED_OK);
     assert_int_equal(rig_put("A"), WR_ADMIT_STORED);

@@ -430,8 +430,7 @@ must_be_half(void)
 static void
 must_be_new(void)
 {
-    assert_string_equal(redis_do(rig.redis, "HGET %s A", rig_key(WR_QUEUE_KEY_jobs)),
-                        "1 t 1796000000000\ny");
+    assert_string_equal(rig_record("A"), "1 t 1796000000000\ny");
 }
 
 static void
@@ -622,7 +621,7 @@ a_client_may_die_at_any_point_of_any_call_F3(void **state)
         while (died) {
             assert_true(++point < POINTS_MAX);
             rig_fresh(NULL);
-            rig_script(&wr_script_list_create, "m", NULL);
+            rig_script("create", "m", NULL);
             t->before();
             died = die_at(t, point);
             rig_assert_sums();

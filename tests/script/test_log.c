@@ -179,7 +179,7 @@ a_queue_has_a_bound_and_the_oldest_output_goes_first_R03(void **state)
         take_one("w", id);
         words[6] = wr_span_str(id);
         words[7] = wr_span_str(rig_token("w", id));
-        wr_reply_free(rig_script_argv(&wr_script_list_log, words, 11));
+        wr_reply_free(rig_script_argv("log", words, 11));
     }
     assert_int_equal(rig_stat("log_bytes"), 30);
     assert_int_equal(rig_stat("log_dropped"), 3);

@@ -41,7 +41,7 @@ static char history[HISTORY][400];
 
 /* The call being made. */
 static struct {
-    const struct wr_script *script;
+    const char *script;
     char texts[WORDS_MAX][256];
     struct wr_span words[WORDS_MAX];
     size_t n;
@@ -87,7 +87,7 @@ word(const char *fmt, ...)
 }
 
 static void
-begin(const struct wr_script *script)
+begin(const char *script)
 {
     call.script = script;
     call.n = 0;
@@ -105,7 +105,7 @@ remember_call(void)
 {
     char *line = history[step_no % HISTORY];
     size_t len = (size_t)snprintf(line, sizeof(history[0]), "%ld %s", step_no,
-                                  call.script ? call.script->name : "");
+                                  call.script ? call.script : "");
 
     for (size_t i = 0; i < call.n && len < sizeof(history[0]); i++)
         len += (size_t)snprintf(line + len, sizeof(history[0]) - len, " '%s'",
@@ -349,7 +349,7 @@ op_admit(void)
         schedule = sent[channel].schedule;
         memcpy(items, sent[channel].items, sizeof(items));
     }
-    begin(schedule ? &wr_script_list_schedule : &wr_script_list_enqueue);
+    begin(schedule ? "schedule" : "enqueue");
     now_word();
     word("%s", model_channel(channel));
     word("%" PRId64, number);
@@ -384,7 +384,7 @@ op_replace(void)
     if (channel >= 0 && sent[channel].n == 1 &&
         number == model.channels[channel].number && !one_in(3))
         it = sent[channel].items[0];
-    begin(&wr_script_list_replace);
+    begin("replace");
     now_word();
     word("%s", model_channel(channel));
     word("%" PRId64, number);
@@ -408,7 +408,7 @@ op_farewell(void)
 {
     int channel = below(MODEL_CHANNELS);
 
-    begin(&wr_script_list_farewell);
+    begin("farewell");
     word("%s", model_channel(channel));
     remember_call();
     model_farewell(&model, channel, &expected);
@@ -452,7 +452,7 @@ op_reserve(void)
 {
     struct model_reserve r = make_reserve(below(MODEL_WORKERS));
 
-    begin(&wr_script_list_reserve);
+    begin("reserve");
     reserve_words(&r);
     remember_call();
     model_reserve(&model, &r, &expected);
@@ -492,7 +492,7 @@ op_exchange(void)
     int worker = make_answers(a, n);
     struct model_reserve r = make_reserve(worker);
 
-    begin(&wr_script_list_exchange);
+    begin("exchange");
     reserve_words(&r);
     answer_words(a, n, "ack");
     remember_call();
@@ -505,15 +505,15 @@ static void
 op_answer(void)
 {
     static const struct {
-        const struct wr_script *script;
+        const char *script;
         void (*change)(struct model *m, int worker, const struct model_answer *a,
                        size_t n, struct wr_buf *out);
         const char *kind;
-    } rows[] = {{&wr_script_list_ack, model_ack, "ack"},
-                {&wr_script_list_ack_then, model_ack_then, "then"},
-                {&wr_script_list_retry, model_retry, "retry"},
-                {&wr_script_list_bury, model_bury, "bury"},
-                {&wr_script_list_release, model_release, "-"}};
+    } rows[] = {{"ack", model_ack, "ack"},
+                {"ack_then", model_ack_then, "then"},
+                {"retry", model_retry, "retry"},
+                {"bury", model_bury, "bury"},
+                {"release", model_release, "-"}};
     size_t which = (size_t)below(5), n = 1 + (size_t)below(3);
     struct model_answer a[3];
     int worker = make_answers(a, n);
@@ -535,7 +535,7 @@ op_extend(void)
     int worker = make_answers(a, n);
     int64_t lease = one_in(6) ? 200000 : 5000 + below(9000);
 
-    begin(&wr_script_list_extend);
+    begin("extend");
     now_word();
     word("%s", model_worker(worker));
     word("%" PRId64, lease);
@@ -551,7 +551,7 @@ op_progress(void)
     struct model_answer a;
     int worker = make_answers(&a, 1);
 
-    begin(&wr_script_list_progress);
+    begin("progress");
     word("%s", model_worker(worker));
     word("%s", a.job->id);
     word("%" PRId64, a.token);
@@ -570,7 +570,7 @@ op_log(void)
     int worker = make_answers(a, n);
 
     limits.bytes = one_in(3) ? 20 + below(100) : one_in(8) ? 0 : 10000;
-    begin(&wr_script_list_log);
+    begin("log");
     word("%s", model_worker(worker));
     word("%" PRId64, limits.head);
     word("%" PRId64, limits.tail);
@@ -600,7 +600,7 @@ op_promote(void)
 {
     size_t limit = 1 + (size_t)below(4);
 
-    begin(&wr_script_list_promote);
+    begin("promote");
     now_word();
     word("%zu", limit);
     remember_call();
@@ -620,7 +620,7 @@ op_reclaim(void)
         r.gap = one_in(2) ? 5000 + below(2) : -1;
     r.quiet = one_in(10);
     r.last = model.now - r.gap + (one_in(8) ? below(5000) - 2500 : below(2001) - 1000);
-    begin(&wr_script_list_reclaim);
+    begin("reclaim");
     now_word();
     word("%" PRId64, r.lease);
     if (r.gap < 0) {
@@ -645,7 +645,7 @@ op_reclaim_held(void)
     size_t n = (size_t)below(4);
     int worker = make_answers(a, n);
 
-    begin(&wr_script_list_reclaim_held);
+    begin("reclaim_held");
     now_word();
     word("%s", model_worker(worker));
     word("%s", "");
@@ -661,7 +661,7 @@ op_forget(void)
     size_t limit = 1 + (size_t)below(3), count = one_in(4) ? (size_t)below(3) : 1000;
     int64_t bytes = one_in(4) ? below(100) : 1000000;
 
-    begin(&wr_script_list_forget);
+    begin("forget");
     now_word();
     word("%zu", limit);
     word("%zu", count);
@@ -676,7 +676,7 @@ op_sweep(void)
 {
     int idle = 5000 + below(30000);
 
-    begin(&wr_script_list_sweep);
+    begin("sweep");
     now_word();
     word("%d", idle);
     word("0");
@@ -693,7 +693,7 @@ op_cancel(void)
     struct model_job *jobs[3];
     size_t n = 1 + (size_t)below(3);
 
-    begin(&wr_script_list_cancel);
+    begin("cancel");
     for (size_t i = 0; i < n; i++) {
         jobs[i] = i > 0 && one_in(4) ? jobs[i - 1] : any_job();
         word("%s", jobs[i]->id);
@@ -709,7 +709,7 @@ op_reschedule(void)
     struct model_item it = {.job = any_job()};
 
     make_due(&it);
-    begin(&wr_script_list_reschedule);
+    begin("reschedule");
     now_word();
     word("%s", it.job->id);
     word("%s", it.due);
@@ -728,7 +728,7 @@ op_dead(void)
     int64_t before = one_in(2) ? -1 : model.now - below(4000);
     size_t skip = purge || one_in(2) ? 0 : (size_t)below(3);
 
-    begin(purge ? &wr_script_list_purge : &wr_script_list_replay);
+    begin(purge ? "purge" : "replay");
     word("%zu", limit);
     if (before < 0)
         word("%s", "");
@@ -759,7 +759,7 @@ op_trim(void)
         t.age = below(30000);
     if (one_in(3))
         t.bytes = below(400);
-    begin(&wr_script_list_trim);
+    begin("trim");
     now_word();
     word("%zu", t.limit);
     word("%zu", t.count);
@@ -775,7 +775,7 @@ op_pause(void)
 {
     bool pause = one_in(4);
 
-    begin(pause ? &wr_script_list_pause : &wr_script_list_resume);
+    begin(pause ? "pause" : "resume");
     if (pause) {
         now_word();
         word("me");
@@ -794,7 +794,7 @@ op_inspect(void)
 {
     struct model_job *job = any_job();
 
-    begin(&wr_script_list_inspect);
+    begin("inspect");
     now_word();
     word("%s", job->id);
     word("100000");
@@ -821,7 +821,7 @@ op_hand(void)
     case 0:
         by_hand("HDEL jobs", job->id);
         model_lose_body(&model, job);
-        redis_do(rig.redis, "HDEL %s %s", rig_key(WR_QUEUE_KEY_jobs), job->id);
+        rig_lose_body(job->id);
         break;
     case 1: /* somebody takes the marker */
         by_hand("DEL", "wake");
@@ -840,7 +840,7 @@ op_configure(void)
 {
     bool set = one_in(2);
 
-    begin(&wr_script_list_create);
+    begin("create");
     word("mark");
     word("retry");
     word("%s", set ? "7" : "");
@@ -908,7 +908,7 @@ op_cron_put(int entry)
     if (cron.entries[entry].is_set && one_in(6))
         wanted = cron.entries[entry];
     any_tick(next);
-    begin(&wr_script_list_cron_put);
+    begin("cron_put");
     now_word();
     word("%s", model_entry_name(entry));
     rev_word(rev);
@@ -934,7 +934,7 @@ op_cron_fire(int entry)
     any_tick(t.next);
     if (one_in(4))
         snprintf(t.at, sizeof(t.at), "@%" PRId64, model.now + below(4000) - 500);
-    begin(&wr_script_list_cron_fire);
+    begin("cron_fire");
     now_word();
     word("%s", model_entry_name(entry));
     word("%" PRId64, t.rev);
@@ -955,7 +955,7 @@ op_cron_run(int entry)
 
     if (one_in(3))
         snprintf(by_hand_word, sizeof(by_hand_word), "r%d", below(2));
-    begin(&wr_script_list_cron_run);
+    begin("cron_run");
     now_word();
     word("%s", model_entry_name(entry));
     word("%s", by_hand_word);
@@ -972,7 +972,7 @@ op_cron_switch(int entry)
     char next[24];
 
     any_tick(next);
-    begin(pause ? &wr_script_list_cron_pause : &wr_script_list_cron_resume);
+    begin(pause ? "cron_pause" : "cron_resume");
     now_word();
     word("%s", model_entry_name(entry));
     if (!pause) {
@@ -992,7 +992,7 @@ op_cron_remove(int entry)
 {
     int64_t rev = one_in(2) ? -1 : any_rev(entry);
 
-    begin(&wr_script_list_cron_remove);
+    begin("cron_remove");
     now_word();
     word("%s", model_entry_name(entry));
     rev_word(rev);
@@ -1088,7 +1088,7 @@ compare_sums(void)
     struct weir_audit a;
 
     words[0].len = (size_t)snprintf(now, sizeof(now), "%" PRId64, model.now);
-    reply = rig_script_argv(&wr_script_list_audit, words, 1);
+    reply = rig_script_argv("audit", words, 1);
     assert_int_equal(wr_audit_read(reply, &a, &rig.err), WEIR_OK);
     wr_reply_free(reply);
     if (a.gap != 0 || a.gap_processing != 0 || a.gap_ready != 0 || a.gap_delayed != 0 ||
@@ -1149,8 +1149,7 @@ the_queue_does_what_the_model_does_T09(void **state)
     model_init(&model, RIG_START);
     for (int i = 0; i < IDS; i++)
         ids[i] = model_job(&model, (char[2]){(char)('A' + i), '\0'});
-    assert_string_equal(
-        rig_script(&wr_script_list_create, "mark", "payload_max", "64", NULL), "MADE");
+    assert_string_equal(rig_script("create", "mark", "payload_max", "64", NULL), "MADE");
     for (step_no = 0; step_no < steps; step_no++) {
         if (step_no == steps / 2 && model.n.enqueued > 0) /* reserve reads another way */
             redis_do(rig.redis, "HSET %s long 1", rig_key(WR_QUEUE_KEY_config));

@@ -309,7 +309,7 @@ a_lost_job_without_body_is_dead_A17(void **state)
     (void)state;
     rig_put("A");
     rig_take("w", 1);
-    redis_do(rig.redis, "HDEL %s A", rig_key(WR_QUEUE_KEY_jobs));
+    rig_lose_body("A");
     rig_pass(RIG_LEASE);
     assert_int_equal(rig_reclaim().dead, 1);
     assert_string_equal(rig_where("A"), "JSX");
@@ -524,7 +524,7 @@ bytes_of_records_deleted_by_hand_are_not_counted_for_ever_M03(void **state)
 {
     (void)state;
     keep("A", " keep=1000");
-    redis_do(rig.redis, "HDEL %s A", rig_key(WR_QUEUE_KEY_jobs));
+    rig_lose_body("A");
     rig_pass(1000);
     assert_int_equal(rig_forget(10).moved, 1);
     assert_int_equal(rig_stat("kept_bytes"), 0);

@@ -230,7 +230,7 @@ what_does_not_wait_is_not_rescheduled(void **state)
     assert_int_equal(move_to("none", "", &at), WEIR_E_NO_JOB);
     redis_do(rig.redis, "HSET %s lost 'x'", rig_key(WR_QUEUE_KEY_jobs));
     assert_int_equal(move_to("lost", "+5", &at), WEIR_E_CORRUPT);
-    redis_do(rig.redis, "HDEL %s lost", rig_key(WR_QUEUE_KEY_jobs));
+    rig_lose_body("lost");
     rig_assert_sums();
 }
 
@@ -361,7 +361,7 @@ answers_of_a_replay_stand_at_their_items(void **state)
 
     (void)state;
     rig_put("A");
-    redis_do(rig.redis, "HDEL %s A", rig_key(WR_QUEUE_KEY_jobs));
+    rig_lose_body("A");
     rig_take("w", 1);
     rig_kill_job("B");
     assert_int_equal(
@@ -558,8 +558,7 @@ a_job_that_waits_can_be_replaced_and_keeps_its_place_U07(void **state)
     rig_put_many("A B");
     rig_pass(100);
     assert_int_equal(replace("A", "new", NULL, NULL), WEIR_OK);
-    assert_string_equal(redis_do(rig.redis, "HGET %s A", rig_key(WR_QUEUE_KEY_jobs)),
-                        "1 t 1796000000000\nnew");
+    assert_string_equal(rig_record("A"), "1 t 1796000000000\nnew");
     assert_int_equal(rig_stat("replaced"), 1);
     assert_string_equal(rig_take("w", 9)->ids, "A B");
     rig_assert_sums();
@@ -749,7 +748,7 @@ what_runs_goes_on_while_paused(void **state)
 static const char *
 inspect(const char *id)
 {
-    return rig_script(&wr_script_list_inspect, "1796000000000", id, "100", NULL);
+    return rig_script("inspect", "1796000000000", id, "100", NULL);
 }
 
 static void
@@ -782,14 +781,12 @@ a_page_of_ready_jobs_leaves_the_cancelled_out(void **state)
     (void)state;
     rig_put_many("A B C");
     rig_cancel("B");
-    assert_string_equal(rig_script(&wr_script_list_browse, "ready", "0", "2", NULL),
+    assert_string_equal(rig_script("browse", "ready", "0", "2", NULL),
                         "OK 2 A  1 t 1796000000000\nx  ");
-    assert_string_equal(rig_script(&wr_script_list_browse, "ready", "2", "2", NULL),
+    assert_string_equal(rig_script("browse", "ready", "2", "2", NULL),
                         "OK 1 C  1 t 1796000000000\nx  ");
-    assert_string_equal(rig_script(&wr_script_list_browse, "ready", "3", "2", NULL),
-                        "OK 0");
-    assert_string_equal(rig_script(&wr_script_list_browse, "dead", "0", "2", NULL),
-                        "OK 0");
+    assert_string_equal(rig_script("browse", "ready", "3", "2", NULL), "OK 0");
+    assert_string_equal(rig_script("browse", "dead", "0", "2", NULL), "OK 0");
 }
 
 static void
@@ -809,8 +806,7 @@ create_says_whether_the_queue_is_new_A21(void **state)
         redis_do(rig.redis, "HMGET %s engine kept_max", rig_key(WR_QUEUE_KEY_config)),
         "list 7");
     assert_string_equal(redis_do(rig.redis, "SISMEMBER weir:queues q"), "1");
-    assert_string_equal(rig_script(&wr_script_list_create, "m", "kept_max", "", NULL),
-                        "AGAIN");
+    assert_string_equal(rig_script("create", "m", "kept_max", "", NULL), "AGAIN");
     assert_string_equal(
         redis_do(rig.redis, "HEXISTS %s kept_max", rig_key(WR_QUEUE_KEY_config)), "0");
 }

@@ -185,9 +185,9 @@ bytes_bound_a_call_but_never_below_one_job_A22(void **state)
     assert_int_equal(rig_take("w", 5)->word, WR_RESERVE_MORE);
     rig_put_job((struct rig_job){.id = "F", .payload = {big, 100000}});
     free(big);
-    assert_memory_equal(rig_script(&wr_script_list_reserve, "", "v", "1", "9", "0",
-                                   "1000", "10", "", NULL),
-                        "MORE E ", 7);
+    assert_memory_equal(
+        rig_script("reserve", "", "v", "1", "9", "0", "1000", "10", "", NULL), "MORE E ",
+        7);
     assert_string_equal(rig_where("E"), "JPS");
     assert_string_equal(rig_where("F"), "JR");
     rig_assert_sums();
@@ -212,7 +212,7 @@ a_missing_body_is_told_from_a_tombstone_A4a(void **state)
 {
     (void)state;
     rig_put_many("A B C");
-    redis_do(rig.redis, "HDEL %s A", rig_key(WR_QUEUE_KEY_jobs));
+    rig_lose_body("A");
     rig_cancel("B");
     assert_string_equal(rig_take("w", 3)->ids, "C");
     assert_string_equal(rig_where("A"), "JX");
@@ -266,7 +266,7 @@ a_lost_body_is_dead_and_counted_A17(void **state)
     rig_put("B");
     rig_take("w", 1);
     rig_release("w", "A");
-    redis_do(rig.redis, "HDEL %s A", rig_key(WR_QUEUE_KEY_jobs));
+    rig_lose_body("A");
     assert_string_equal(rig_take("w", 1)->ids, "B");
     assert_string_equal(rig_where("A"), "JSX");
     assert_string_equal(redis_do(rig.redis, "HGET %s A", rig_key(WR_QUEUE_KEY_errors)),
@@ -284,7 +284,7 @@ a_place_without_body_whose_id_lives_again_gets_another_name_A17(void **state)
 {
     (void)state;
     rig_put("A");
-    redis_do(rig.redis, "HDEL %s A", rig_key(WR_QUEUE_KEY_jobs));
+    rig_lose_body("A");
     rig_put("A"); /* stands twice now, with one body */
     assert_string_equal(rig_take("w", 9)->ids, "A");
     assert_string_equal(rig_where("A"), "JPS");
@@ -593,7 +593,7 @@ what_an_exchange_ends_is_gone_before_its_next_jobs_are_looked_at_A17(void **stat
 
     (void)state;
     rig_put("A");
-    redis_do(rig.redis, "HDEL %s A", rig_key(WR_QUEUE_KEY_jobs));
+    rig_lose_body("A");
     rig_put("A");
     rig_take("w", 1);
     b = exchange("w", 9, 1, "A", &acked);

@@ -32,107 +32,97 @@
     LONG_256 LONG_256 LONG_256 LONG_256 LONG_256 LONG_256 LONG_256 LONG_256 LONG_256 \
         LONG_256 LONG_256 LONG_256 LONG_256 LONG_256 LONG_256
 static const struct row {
-    const struct wr_script *script;
+    const char *script;
     bool paused;
     const char *args[ARGS_MAX];
 } rows[] = {
-    {&wr_script_list_enqueue, false, {NOW, "c", "9", "m", "N", "1 t", "\nx", "7 key"}},
-    {&wr_script_list_enqueue,
-     false,
-     {NOW, "c", "9", "m", "N", "1 " LONG_256, "\n" LONG_3840, ""}},
-    {&wr_script_list_enqueue, false, {NOW, "", "0", "m", "N", "1 t", "\nx", "0 u2 l"}},
-    {&wr_script_list_schedule,
+    {"enqueue", false, {NOW, "c", "9", "m", "N", "1 t", "\nx", "7 key"}},
+    {"enqueue", false, {NOW, "c", "9", "m", "N", "1 " LONG_256, "\n" LONG_3840, ""}},
+    {"enqueue", false, {NOW, "", "0", "m", "N", "1 t", "\nx", "0 u2 l"}},
+    {"schedule",
      false,
      {NOW, "c", "9", "m", "N", "1 t", "\nx", "", "+9", "M", "1 t", "\nx", "7 key", ""}},
-    {&wr_script_list_replace, false, {NOW, "c", "9", "R1", "1 t", "\ny", "7 key", ""}},
-    {&wr_script_list_replace, false, {NOW, "", "0", "R2", "1 t", "\ny", "", "+5"}},
-    {&wr_script_list_replace, false, {NOW, "", "0", "K1", "1 t", "\ny", "", ""}},
-    {&wr_script_list_replace,
-     false,
-     {NOW, "", "0", "W1", "1 " LONG_256, "\n" LONG_3840, "7 key", ""}},
-    {&wr_script_list_replace, false, {NOW, "", "0", "W1", "1 t", "\ny", "0 u2 l", "+5"}},
-    {&wr_script_list_replace, false, {NOW, "", "0", "L1", "1 t", "\ny", "", "+1"}},
-    {&wr_script_list_farewell, false, {"c"}},
-    {&wr_script_list_promote, false, {NOW, "10"}},
-    {&wr_script_list_reserve, false, {NOW, "v", "1", "2", "1", "9000", "99999", ""}},
-    {&wr_script_list_reserve, false, {NOW, "v", "1", "0", "0", "9000", "99999", ""}},
-    {&wr_script_list_reserve, false, {NOW, "w", "5", "2", "0", "9000", "99999", ""}},
-    {&wr_script_list_reserve,
-     false,
-     {NOW, "v", "1", "2", "1", "9000", "99999", " other "}},
-    {&wr_script_list_reserve, true, {NOW, "v", "1", "2", "0", "9000", "99999", ""}},
-    {&wr_script_list_exchange,
+    {"replace", false, {NOW, "c", "9", "R1", "1 t", "\ny", "7 key", ""}},
+    {"replace", false, {NOW, "", "0", "R2", "1 t", "\ny", "", "+5"}},
+    {"replace", false, {NOW, "", "0", "K1", "1 t", "\ny", "", ""}},
+    {"replace", false, {NOW, "", "0", "W1", "1 " LONG_256, "\n" LONG_3840, "7 key", ""}},
+    {"replace", false, {NOW, "", "0", "W1", "1 t", "\ny", "0 u2 l", "+5"}},
+    {"replace", false, {NOW, "", "0", "L1", "1 t", "\ny", "", "+1"}},
+    {"farewell", false, {"c"}},
+    {"promote", false, {NOW, "10"}},
+    {"reserve", false, {NOW, "v", "1", "2", "1", "9000", "99999", ""}},
+    {"reserve", false, {NOW, "v", "1", "0", "0", "9000", "99999", ""}},
+    {"reserve", false, {NOW, "w", "5", "2", "0", "9000", "99999", ""}},
+    {"reserve", false, {NOW, "v", "1", "2", "1", "9000", "99999", " other "}},
+    {"reserve", true, {NOW, "v", "1", "2", "0", "9000", "99999", ""}},
+    {"exchange",
      false,
      {NOW, "w", "9", "2", "0", "9000", "99999", "", "P1", "PN", "", "", "P2", "PN", "out",
       "wall:5"}},
-    {&wr_script_list_exchange,
+    {"exchange",
      false,
      {NOW, "w", "9", "9", "0", "9000", "99999", "! odd ", "P2", "PN", "", ""}},
-    {&wr_script_list_exchange,
+    {"exchange",
      true,
      {NOW, "w", "9", "0", "0", "9000", "99999", "", "P2", "PN", "out", ""}},
-    {&wr_script_list_extend, false, {NOW, "w", "9000", "P1", "PN", "0"}},
-    {&wr_script_list_progress, false, {"w", "P1", "PN", "half"}},
-    {&wr_script_list_log,
+    {"extend", false, {NOW, "w", "9000", "P1", "PN", "0"}},
+    {"progress", false, {"w", "P1", "PN", "half"}},
+    {"log",
      false,
      {"w", "9", "9", "9", "4", "99", "P1", "PN", "0", "0", "text", "P2", "PN", "0", "1",
       "x"}},
-    {&wr_script_list_output, false, {"P1", "", "0", "100"}},
-    {&wr_script_list_ack,
-     false,
-     {NOW, "w", "P1", "PN", "", "", "P2", "PN", "out", "wall:5"}},
-    {&wr_script_list_ack_then,
+    {"output", false, {"P1", "", "0", "100"}},
+    {"ack", false, {NOW, "w", "P1", "PN", "", "", "P2", "PN", "out", "wall:5"}},
+    {"ack_then",
      false,
      {NOW, "w", "P1", "PN", "", "", "ch\nx", "P2", "PN", "out", "", "ch\ny"}},
-    {&wr_script_list_outbox, false, {NOW, "0", "10"}},
-    {&wr_script_list_outbox_done, false, {"7"}},
-    {&wr_script_list_retry,
+    {"outbox", false, {NOW, "0", "10"}},
+    {"outbox_done", false, {"7"}},
+    {"retry",
      false,
      {NOW, "w", "P1", "PN", "5", "failed", "x", "wall:5", "P3", "PN", "5", "failed", "x",
       ""}},
-    {&wr_script_list_bury,
+    {"bury",
      false,
      {NOW, "w", "P1", "PN", "permanent", "x", "wall:5", "P3", "PN", "permanent", "x",
       ""}},
-    {&wr_script_list_bury, false, {NOW, "w", "P2", "PN", "permanent", "x", ""}},
-    {&wr_script_list_release, false, {NOW, "w", "P1", "PN", "wall:5", "P3", "PN", ""}},
-    {&wr_script_list_reclaim, false, {NOW, "9000", "10", NOW, "0", "60000", "10"}},
-    {&wr_script_list_reclaim, false, {NOW, "9000", "", "", "1", "1", "10"}},
-    {&wr_script_list_reclaim_held, false, {NOW, "w", "", "P1", "PN", "1"}},
-    {&wr_script_list_forget, false, {"1996000000000", "10", "100", "100000"}},
-    {&wr_script_list_sweep, false, {"1996000000000", "1", "0", "0", "10"}},
-    {&wr_script_list_cancel, false, {"R1", "L1", "P1", "X1", "K1", "none"}},
-    {&wr_script_list_cancel, false, {"W1"}},
-    {&wr_script_list_reschedule, false, {NOW, "L1", ""}},
-    {&wr_script_list_reschedule, false, {NOW, "W1", "+700"}},
-    {&wr_script_list_reschedule, false, {NOW, "R2", "+700"}},
-    {&wr_script_list_replay, false, {"10", "", "0", "X1"}},
-    {&wr_script_list_replay, false, {"10", "", "0"}},
-    {&wr_script_list_trim, false, {NOW, "10", "0", "1", "0"}},
-    {&wr_script_list_purge, false, {"10", "", "X1"}},
-    {&wr_script_list_pause, false, {NOW, "me", "-"}},
-    {&wr_script_list_resume, true, {NULL}},
-    {&wr_script_list_create, false, {"m", "kept_max", "5"}},
-    {&wr_script_list_audit, false, {NOW}},
-    {&wr_script_list_inspect, false, {NOW, "R1", "100"}},
-    {&wr_script_list_browse, false, {"ready", "0", "10"}},
-    {&wr_script_list_locate, false, {"1", "R1", "P1"}},
-    {&wr_script_list_walk, false, {"jobs", "0", "10"}},
-    {&wr_script_list_cron_put,
-     false,
-     {NOW, "N", "0", NEXT, "9", "spec=x zone=z\n1 t\nx"}},
-    {&wr_script_list_cron_put, false, {NOW, "E", "", NEXT, "9", "spec=x zone=z\n1 t\nx"}},
-    {&wr_script_list_cron_remove, false, {NOW, "E", ""}},
-    {&wr_script_list_cron_pause, false, {NOW, "E"}},
-    {&wr_script_list_cron_resume, false, {NOW, "F", REV, NEXT}},
-    {&wr_script_list_cron_fire, false, {NOW, "E", REV, TICK, TICK, NEXT, "", "0"}},
-    {&wr_script_list_cron_fire, true, {NOW, "E", REV, TICK, TICK, NEXT, "@" NEXT, "2"}},
-    {&wr_script_list_cron_fire, false, {NOW, "E", REV, TICK, "", NEXT, "", "2"}},
-    {&wr_script_list_cron_run, false, {NOW, "E", "run"}},
-    {&wr_script_list_cron_list, false, {NOW, "", "0", "10"}},
-    {&wr_script_list_cron_list, false, {NOW, "", "0", "10", "E"}},
-    {&wr_script_list_wait, false, {NOW, "R2", "ch/1", "9000", ""}},
-    {&wr_script_list_wait, false, {NOW, "new", "ch/2", "9000", "1"}},
+    {"bury", false, {NOW, "w", "P2", "PN", "permanent", "x", ""}},
+    {"release", false, {NOW, "w", "P1", "PN", "wall:5", "P3", "PN", ""}},
+    {"reclaim", false, {NOW, "9000", "10", NOW, "0", "60000", "10"}},
+    {"reclaim", false, {NOW, "9000", "", "", "1", "1", "10"}},
+    {"reclaim_held", false, {NOW, "w", "", "P1", "PN", "1"}},
+    {"forget", false, {"1996000000000", "10", "100", "100000"}},
+    {"sweep", false, {"1996000000000", "1", "0", "0", "10"}},
+    {"cancel", false, {"R1", "L1", "P1", "X1", "K1", "none"}},
+    {"cancel", false, {"W1"}},
+    {"reschedule", false, {NOW, "L1", ""}},
+    {"reschedule", false, {NOW, "W1", "+700"}},
+    {"reschedule", false, {NOW, "R2", "+700"}},
+    {"replay", false, {"10", "", "0", "X1"}},
+    {"replay", false, {"10", "", "0"}},
+    {"trim", false, {NOW, "10", "0", "1", "0"}},
+    {"purge", false, {"10", "", "X1"}},
+    {"pause", false, {NOW, "me", "-"}},
+    {"resume", true, {NULL}},
+    {"create", false, {"m", "kept_max", "5"}},
+    {"audit", false, {NOW}},
+    {"inspect", false, {NOW, "R1", "100"}},
+    {"browse", false, {"ready", "0", "10"}},
+    {"locate", false, {"1", "R1", "P1"}},
+    {"walk", false, {"jobs", "0", "10"}},
+    {"cron_put", false, {NOW, "N", "0", NEXT, "9", "spec=x zone=z\n1 t\nx"}},
+    {"cron_put", false, {NOW, "E", "", NEXT, "9", "spec=x zone=z\n1 t\nx"}},
+    {"cron_remove", false, {NOW, "E", ""}},
+    {"cron_pause", false, {NOW, "E"}},
+    {"cron_resume", false, {NOW, "F", REV, NEXT}},
+    {"cron_fire", false, {NOW, "E", REV, TICK, TICK, NEXT, "", "0"}},
+    {"cron_fire", true, {NOW, "E", REV, TICK, TICK, NEXT, "@" NEXT, "2"}},
+    {"cron_fire", false, {NOW, "E", REV, TICK, "", NEXT, "", "2"}},
+    {"cron_run", false, {NOW, "E", "run"}},
+    {"cron_list", false, {NOW, "", "0", "10"}},
+    {"cron_list", false, {NOW, "", "0", "10", "E"}},
+    {"wait", false, {NOW, "R2", "ch/1", "9000", ""}},
+    {"wait", false, {NOW, "new", "ch/2", "9000", "1"}},
 };
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
 
@@ -163,18 +153,17 @@ make_world(bool paused)
     rig_put_many("T1 R2");
     put_with("R1", " unique=u1", "0 u1", NULL);
     rig_cancel("T1");
-    rig_script(&wr_script_list_enqueue, REV, "c", "7", "m", "W1", "1 odd",
-               " unique=u2\nx", "0 u2 l", NULL);
+    rig_script("enqueue", REV, "c", "7", "m", "W1", "1 odd", " unique=u2\nx", "0 u2 l",
+               NULL);
     put_with("L1", "", NULL, "+500");
-    rig_script(&wr_script_list_enqueue, NOW, "c", "8", "m", "R1", "1 t", "\nx", "", NULL);
-    rig_script(&wr_script_list_cron_put, REV, "E", "0", TICK, "9",
+    rig_script("enqueue", NOW, "c", "8", "m", "R1", "1 t", "\nx", "", NULL);
+    rig_script("cron_put", REV, "E", "0", TICK, "9",
                "spec=x zone=z overlap=replace\n1 t unique=u9\nx", NULL);
-    rig_script(&wr_script_list_cron_put, REV, "F", "0", TICK, "9",
-               "spec=x zone=z\n1 t\nx", NULL);
-    rig_script(&wr_script_list_cron_pause, REV, "F", NULL);
-    rig_script(&wr_script_list_cron_run, REV, "E", "last", NULL);
+    rig_script("cron_put", REV, "F", "0", TICK, "9", "spec=x zone=z\n1 t\nx", NULL);
+    rig_script("cron_pause", REV, "F", NULL);
+    rig_script("cron_run", REV, "E", "last", NULL);
     for (int i = 0; i < 4; i++)
-        rig_script(&wr_script_list_wait, NOW, waited[i], "ch/9", "9000", "", NULL);
+        rig_script("wait", NOW, waited[i], "ch/9", "9000", "", NULL);
     if (paused)
         rig_pause();
     redis_do(rig.redis, "DEL %s %s", rig_key(WR_QUEUE_KEY_wake),
@@ -225,14 +214,17 @@ snapshot(void)
 }
 
 static void
-every_list_script_has_a_row(void **state)
+every_script_has_a_row(void **state)
 {
     (void)state;
     for (size_t i = 0; i < wr_scripts_count; i++) {
-        bool found = strncmp(wr_scripts[i]->name, "list/", 5) != 0;
+        const char *slash = strchr(wr_scripts[i]->name, '/');
+        /* The leader's lock moves no job, nor do those that are about no queue. */
+        bool found = !wr_scripts[i]->keys ||
+                     strcmp(wr_scripts[i]->name, "common/lead") == 0;
 
         for (size_t r = 0; r < ROWS; r++)
-            found = found || rows[r].script == wr_scripts[i];
+            found = found || strcmp(rows[r].script, slash + 1) == 0;
         if (!found)
             fail_msg("%s: add a row for it here", wr_scripts[i]->name);
     }
@@ -249,7 +241,7 @@ every_row_is_answered_as_it_should_be(void **state)
         reply = run_row(&rows[r]);
         if (strncmp(reply, "ERR", 3) == 0 || strncmp(reply, "ENGINE", 6) == 0 ||
             strncmp(reply, "NOQUEUE", 7) == 0 || strncmp(reply, "CORRUPT", 7) == 0)
-            fail_msg("%s: %s", rows[r].script->name, reply);
+            fail_msg("%s: %s", rows[r].script, reply);
         rig_assert_equations(0);
     }
 }
@@ -261,7 +253,7 @@ a_foreign_key_stops_every_script_before_its_first_write(void **state)
 
     (void)state;
     for (size_t r = 0; r < ROWS; r++) {
-        const struct wr_script *s = rows[r].script;
+        const struct wr_script *s = rig_script_of(rows[r].script);
 
         for (size_t k = 0; k < s->nkeys; k++) {
             const char *key = rig_key((enum wr_queue_key)s->keys[k]);
@@ -294,7 +286,7 @@ a_foreign_key_is_reported_as_corrupt(void **state)
 
     (void)state;
     redis_do(rig.redis, "SET %s x", rig_key(WR_QUEUE_KEY_ready));
-    rig_script(&wr_script_list_create, "m", NULL);
+    rig_script("create", "m", NULL);
     redis_do(rig.redis, "HSET %s engine list", rig_key(WR_QUEUE_KEY_config));
     assert_int_equal(wr_store_enqueue(rig.store, rig.queue, &rig.channel, &item, 1, &out,
                                       NULL, &rig.err),
@@ -304,11 +296,23 @@ a_foreign_key_is_reported_as_corrupt(void **state)
                         "0");
 }
 
+/* Is it one of these words? */
 static bool
-asks_for_the_engine(const struct wr_script *s)
+is_one_of(const char *script, const char *words)
 {
-    return s != &wr_script_list_extend && s != &wr_script_list_progress &&
-           s != &wr_script_list_farewell && s != &wr_script_list_outbox_done;
+    size_t len = strlen(script);
+
+    for (const char *at = strstr(words, script); at; at = strstr(at + 1, script)) {
+        if ((at == words || at[-1] == ' ') && (at[len] == ' ' || at[len] == '\0'))
+            return true;
+    }
+    return false;
+}
+
+static bool
+asks_for_the_engine(const char *script)
+{
+    return !is_one_of(script, "extend progress farewell outbox_done");
 }
 
 static void
@@ -350,17 +354,16 @@ only_enqueue_schedule_and_create_make_a_queue_A21d(void **state)
 {
     (void)state;
     for (size_t r = 0; r < ROWS; r++) {
-        const struct wr_script *s = rows[r].script;
-        const char *reply;
+        const char *s = rows[r].script, *reply;
 
         rig_fresh(NULL);
         reply = run_row(&rows[r]);
-        if (s == &wr_script_list_enqueue || s == &wr_script_list_schedule)
+        if (is_one_of(s, "enqueue schedule"))
             assert_memory_equal(reply, "OK 1", 4);
-        else if (s == &wr_script_list_create)
+        else if (is_one_of(s, "create"))
             assert_string_equal(reply, "MADE");
         else {
-            if (s == &wr_script_list_replace)
+            if (is_one_of(s, "replace"))
                 assert_memory_equal(reply, "ABSENT", 6);
             else if (asks_for_the_engine(s))
                 assert_string_equal(reply, "NOQUEUE");
@@ -401,21 +404,17 @@ without_a_test_clock_the_servers_counts_in_ms_T16(void **state)
     assert_in_range(score, before + 60000 - 2, wr_clock_wall_ms() + 60000 + 2);
     assert_int_equal(rig_promote(1).moved, 0);
     rig_put("B");
-    score = strtoll(redis_do(rig.redis, "HGET %s B", rig_key(WR_QUEUE_KEY_jobs)) + 4,
-                    NULL, 10);
+    score = strtoll(rig_record("B") + 4, NULL, 10);
     assert_in_range(score, before - 2, wr_clock_wall_ms() + 2);
 }
 
 /* ---- a full server ---- */
 
 static bool
-drains(const struct wr_script *s)
+drains(const char *script)
 {
-    return s != &wr_script_list_enqueue && s != &wr_script_list_schedule &&
-           s != &wr_script_list_replace && s != &wr_script_list_progress &&
-           s != &wr_script_list_log && s != &wr_script_list_create &&
-           s != &wr_script_list_cron_put && s != &wr_script_list_cron_fire &&
-           s != &wr_script_list_cron_run && s != &wr_script_list_wait;
+    return !is_one_of(script, "enqueue schedule replace progress log create cron_put "
+                              "cron_fire cron_run wait");
 }
 
 static void
@@ -433,7 +432,7 @@ a_full_server_refuses_new_jobs_and_can_be_drained_F17(void **state)
         reply = run_row(&rows[r]);
         redis_do(rig.redis, "CONFIG SET maxmemory 0");
         if (drains(rows[r].script) && strncmp(reply, "ERR", 3) == 0)
-            fail_msg("%s cannot drain a full server: %s", rows[r].script->name, reply);
+            fail_msg("%s cannot drain a full server: %s", rows[r].script, reply);
         if (!drains(rows[r].script))
             assert_memory_equal(reply, "ERR OOM", 7);
     }
@@ -675,8 +674,8 @@ a_repeat_finds_an_odd_first_id_D01(void **state)
 {
     (void)state;
     for (int i = 0; i < 2; i++)
-        assert_string_equal(rig_script(&wr_script_list_enqueue, NOW, "c", "1", "m",
-                                       " 0:BIG - x ", "1 t", "\nx", "", NULL),
+        assert_string_equal(rig_script("enqueue", NOW, "c", "1", "m", " 0:BIG - x ",
+                                       "1 t", "\nx", "", NULL),
                             i == 0 ? "OK 1" : "BEFORE 0");
 }
 
@@ -684,7 +683,7 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        RIG_TEST(every_list_script_has_a_row),
+        RIG_TEST(every_script_has_a_row),
         RIG_TEST(every_row_is_answered_as_it_should_be),
         RIG_TEST(a_foreign_key_stops_every_script_before_its_first_write),
         RIG_TEST(a_foreign_key_is_reported_as_corrupt),

@@ -118,7 +118,7 @@ end_by(int way)
         assert_true(is_held());
         if (way == 5)
             return rig_purge("A") == WR_REPLAY_OK;
-        rig_script(&wr_script_list_trim, "1796000900000", "9", "0", "1", "0", NULL);
+        rig_script("trim", "1796000900000", "9", "0", "1", "0", NULL);
         return rig_stat("trimmed") == 1;
     case 7: /* kept, and forgotten */
         rig_take("w", 1);
@@ -268,8 +268,7 @@ a_conflict_replaces_the_holder_that_waits_U06(void **state)
     assert_int_equal(put_last(job("B", "new", NULL, " r", NULL), id), WEIR_OK);
     assert_string_equal(id, "A");
     assert_string_equal(rig_where("B"), "");
-    assert_string_equal(redis_do(rig.redis, "HGET %s A", rig_key(WR_QUEUE_KEY_jobs)),
-                        "1 t 1796000000000 keep=9000 unique=k\nnew");
+    assert_string_equal(rig_record("A"), "1 t 1796000000000 keep=9000 unique=k\nnew");
     rig_take("w", 1);
     assert_int_equal(put_last(job("B", "new", NULL, " r", NULL), id), WEIR_E_UNIQUE);
     rig_assert_sums();
@@ -297,8 +296,7 @@ five_that_come_while_one_runs_give_exactly_one_more_with_the_last_payload_U06(
     rig_ack("w", "A"); /* does not free what is not its own any more */
     assert_true(rig_has_marker());
     assert_string_equal(rig_take("w2", 9)->ids, "p1");
-    assert_string_equal(redis_do(rig.redis, "HGET %s p1", rig_key(WR_QUEUE_KEY_jobs)),
-                        "1 t 1796000000000 keep=9000 unique=k\np5");
+    assert_string_equal(rig_record("p1"), "1 t 1796000000000 keep=9000 unique=k\np5");
     assert_int_equal(put(job("B", "x", NULL, "", NULL)), WR_ADMIT_UNIQUE);
     rig_ack("w2", "p1");
     assert_int_equal(rig_take("w", 9)->n, 0);
@@ -377,7 +375,7 @@ the_record_of_one_that_waits_may_go_and_no_other_starts_early_U06_A17(void **sta
         put_last(job("A", "x", NULL, " l", NULL), id);
         rig_take("w", 1);
         put_last(job("B", "x", NULL, " l", NULL), id);
-        redis_do(rig.redis, "HDEL %s B", rig_key(WR_QUEUE_KEY_jobs));
+        rig_lose_body("B");
         if (way == 0) {
             assert_int_equal(put(job("C", "x", NULL, "", "+5000")), WR_ADMIT_STORED);
         } else {
@@ -410,7 +408,7 @@ who_waited_a_day_and_is_put_off_waits_for_nobody_U06(void **state)
         rig_promote(9);
         assert_string_equal(rig_where("B"), "JR");
         if (way == 0)
-            rig_script(&wr_script_list_reschedule, now, "B", "+5000", NULL);
+            rig_script("reschedule", now, "B", "+5000", NULL);
         else
             put_last(job("B", "y", NULL, " l", "+5000"), id);
         rig_ack("w", "A");
@@ -445,8 +443,7 @@ debounced_jobs_run_once_so_long_after_the_last_with_its_payload_U06(void **state
     rig_pass(1000);
     rig_promote(9);
     assert_string_equal(rig_take("w", 9)->ids, "p0");
-    assert_string_equal(redis_do(rig.redis, "HGET %s p0", rig_key(WR_QUEUE_KEY_jobs)),
-                        "1 t 1796000000000 keep=9000 unique=k\nlate");
+    assert_string_equal(rig_record("p0"), "1 t 1796000000000 keep=9000 unique=k\nlate");
     assert_int_equal(rig_stat("enqueued"), 1);
     assert_int_equal(rig_stat("replaced"), 10);
     rig_assert_sums();
