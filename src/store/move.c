@@ -123,7 +123,7 @@ wr_store_forget(struct wr_store *store, struct wr_queue *queue, size_t limit,
     enum weir_err rc;
 
     *out = (struct wr_moved){.next_ms = -1};
-    wr_call_init(&c, store, queue, &wr_script_list_forget);
+    wr_call_init(&c, store, queue, &wr_script_common_forget);
     wr_call_now(&c);
     wr_call_int(&c, (int64_t)limit);
     wr_call_int(&c, KEPT_MAX_JOBS);
@@ -152,7 +152,7 @@ wr_store_trim(struct wr_store *store, struct wr_queue *queue, size_t limit,
     enum weir_err rc;
 
     *out = (struct wr_moved){.next_ms = -1};
-    wr_call_init(&c, store, queue, &wr_script_list_trim);
+    wr_call_init(&c, store, queue, &wr_script_common_trim);
     wr_call_now(&c);
     wr_call_int(&c, (int64_t)limit);
     wr_call_int(&c, DEAD_MAX_JOBS);

@@ -170,7 +170,7 @@ wr_store_purge(struct wr_store *store, struct wr_queue *queue, const struct wr_s
                size_t n, int64_t before_ms, enum wr_replayed *out, size_t *moved,
                struct weir_error *err)
 {
-    return move_dead(store, queue, &wr_script_list_purge, 2, ids, n, before_ms, out,
+    return move_dead(store, queue, &wr_script_common_purge, 2, ids, n, before_ms, out,
                      moved, err);
 }
 

@@ -234,7 +234,7 @@ wr_store_farewell(struct wr_store *store, struct wr_queue *queue,
 {
     struct wr_call c;
 
-    wr_call_init(&c, store, queue, &wr_script_list_farewell);
+    wr_call_init(&c, store, queue, &wr_script_common_farewell);
     for (size_t i = 0; i < n; i++) {
         if (channels[i].name[0] != '\0')
             wr_call_str(&c, channels[i].name);

@@ -337,7 +337,7 @@ what_cannot_be_relayed_keeps_nobody_waiting(void **state)
     bool more;
 
     (void)state;
-    redis_do(rig.redis, "HSET weir:{foreign}:config engine stream");
+    redis_do(rig.redis, "HSET weir:{foreign}:config engine other");
     done_with("A", bad);
     redis_do(rig.redis, "HSET %s 1000 1\nnonsense", rig_key(WR_QUEUE_KEY_outbox));
     redis_do(rig.redis, "HSET %s 1001 nonsense", rig_key(WR_QUEUE_KEY_outbox));
@@ -367,7 +367,7 @@ a_follow_up_that_is_tried_for_hours_comes_once(void **state)
     bool more;
 
     (void)state;
-    redis_do(rig.redis, "HSET weir:{foreign}:config engine stream");
+    redis_do(rig.redis, "HSET weir:{foreign}:config engine other");
     done_with("A", queues);
     rig_pass(2000);
     for (int i = 0; i < 6; i++) {

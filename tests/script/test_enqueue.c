@@ -402,7 +402,7 @@ a_queue_of_another_engine_is_refused_A21(void **state)
     struct wr_admitted out;
 
     (void)state;
-    redis_do(rig.redis, "HSET %s engine stream", rig_key(WR_QUEUE_KEY_config));
+    redis_do(rig.redis, "HSET %s engine other", rig_key(WR_QUEUE_KEY_config));
     assert_int_equal(wr_store_enqueue(rig.store, rig.queue, &rig.channel, &item, 1, &out,
                                       NULL, &rig.err),
                      WEIR_E_WRONG_ENGINE);

@@ -325,10 +325,35 @@ every_script_respects_another_engine_A21(void **state)
         if (!asks_for_the_engine(rows[r].script))
             continue;
         make_world(rows[r].paused);
-        redis_do(rig.redis, "HSET %s engine stream", rig_key(WR_QUEUE_KEY_config));
+        redis_do(rig.redis, "HSET %s engine other", rig_key(WR_QUEUE_KEY_config));
         snprintf(before, sizeof(before), "%s", snapshot());
         assert_memory_equal(run_row(&rows[r]), "ENGINE", 6);
         assert_string_equal(before, snapshot());
+    }
+}
+
+/* The same answer whatever the engine, also while the queue moves to another one. */
+static void
+scripts_of_no_engine_serve_each_of_them_A21(void **state)
+{
+    static const char *const engines[] = {"list", "stream", "moving\\32list\\32stream"};
+
+    (void)state;
+    for (size_t r = 0; r < ROWS; r++) {
+        char wanted[8192];
+
+        if (strncmp(rig_script_of(rows[r].script)->name, "common/", 7) != 0)
+            continue;
+        make_world(rows[r].paused);
+        snprintf(wanted, sizeof(wanted), "%s", run_row(&rows[r]));
+        for (size_t e = 0; e < 3; e++) {
+            make_world(rows[r].paused);
+            assert_string_equal(
+                redis_do(rig.redis, "EVAL redis.call('HSET',KEYS[1],'engine','%s') 1 %s",
+                         engines[e], rig_key(WR_QUEUE_KEY_config)),
+                "(nil)");
+            assert_string_equal(run_row(&rows[r]), wanted);
+        }
     }
 }
 
@@ -688,6 +713,7 @@ main(void)
         RIG_TEST(a_foreign_key_stops_every_script_before_its_first_write),
         RIG_TEST(a_foreign_key_is_reported_as_corrupt),
         RIG_TEST(every_script_respects_another_engine_A21),
+        RIG_TEST(scripts_of_no_engine_serve_each_of_them_A21),
         RIG_TEST(no_script_makes_a_queue_again_whose_config_is_gone_A21b),
         RIG_TEST(only_enqueue_schedule_and_create_make_a_queue_A21d),
         RIG_TEST(nothing_that_is_counted_has_a_time_to_live_T09),

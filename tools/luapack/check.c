@@ -190,6 +190,6 @@ lp_check_script(const struct script *s, const char *law)
     check_keys(s);
     check_args(s);
     check_words(s);
-    if (law && strcmp(s->folder, "common") != 0)
+    if (law)
         check_law(s, law);
 }

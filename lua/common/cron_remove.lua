@@ -5,7 +5,8 @@
 -- @key due LIST the marker that wakes the scheduler
 -- @key stats HASH the ledger's counters
 -- @key jobs HASH id -> record
--- @key ready LIST ids that wait, taken from the right
+-- @key ready LIST list engine: ids that wait
+-- @key stream STREAM stream engine: jobs that wait or run
 -- @key config HASH engine, limits, paused
 -- @arg now the test clock, ms; empty: the server's
 -- @arg name the entry's name
@@ -13,19 +14,19 @@
 -- @returns OK removed
 -- @returns GONE no such entry
 -- @returns CHANGED it has another revision by now; nothing changed
--- @returns ENGINE the queue is stored by another engine
+-- @returns ENGINE the queue is stored by an unknown engine
 -- @returns NOQUEUE nobody made this queue
 -- @returns CORRUPT the config is gone, jobs are there
 -- @cost O(1)
 --
 -- Removes also what cannot be read as an entry.
 --- @include cron
---- @include engine
+--- @include engines
 --- @include touch
 
 -- Decide.
 local now = clock(now_arg)
-local word = engine_word(redis.call('HGET', config, 'engine'), stats, jobs, ready)
+local word = engine_known(redis.call('HGET', config, 'engine'), stats, jobs, ready, stream)
 if word then
   return {word}
 end

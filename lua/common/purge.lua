@@ -15,7 +15,7 @@
 -- @arg before and that died not after this time, ms; empty: any
 -- @item id the job's id
 -- @returns OK removed, but for the items in the notes
--- @returns ENGINE the queue is stored by another engine
+-- @returns ENGINE the queue is stored by an unknown engine
 -- @returns NOQUEUE nobody made this queue
 -- @returns CORRUPT the config is gone, jobs are there
 -- @answer GONE it is not dead; nothing changed
@@ -27,13 +27,13 @@
 --- @include ledger
 --- @include unique
 --- @include remove
---- @include engine
+--- @include engines
 --- @include touch
 
 local k = {dead = dead, stats = stats, jobs = jobs, state = state, results = results, errors = errors, log = log, }
 
 -- Decide.
-local word = engine_word(redis.call('HGET', config, 'engine'), stats, jobs, dead)
+local word = engine_known(redis.call('HGET', config, 'engine'), stats, jobs, dead)
 if word then
   return {word}
 end

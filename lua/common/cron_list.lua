@@ -4,7 +4,8 @@
 -- @key cron HASH name -> entry and its last tick
 -- @key stats HASH the ledger's counters
 -- @key jobs HASH id -> record
--- @key ready LIST ids that wait, taken from the right
+-- @key ready LIST list engine: ids that wait
+-- @key stream STREAM stream engine: jobs that wait or run
 -- @key config HASH engine, limits, paused
 -- @arg now the test clock, ms; empty: the server's
 -- @arg version what the caller has; still the same: SAME, and no entries
@@ -13,7 +14,7 @@
 -- @item name only this entry
 -- @returns OK name and entry of each follow
 -- @returns SAME nothing changed
--- @returns ENGINE the queue is stored by another engine
+-- @returns ENGINE the queue is stored by an unknown engine
 -- @returns NOQUEUE nobody made this queue
 -- @returns CORRUPT the config is gone, jobs are there
 -- @cost O(limit)
@@ -21,10 +22,10 @@
 -- Reply: word, version, the server's time in us, cursor (0: that was all), then name, entry, ...
 -- What cannot be read as an entry comes as it is.
 --- @include cron
---- @include engine
+--- @include engines
 
 local _, _, us = clock(now_arg)
-local word = engine_word(redis.call('HGET', config, 'engine'), stats, jobs, ready)
+local word = engine_known(redis.call('HGET', config, 'engine'), stats, jobs, ready, stream)
 if word then
   return {word}
 end

@@ -4,7 +4,8 @@
 -- @key due LIST the marker that wakes the scheduler
 -- @key stats HASH the ledger's counters
 -- @key jobs HASH id -> record
--- @key ready LIST ids that wait, taken from the right
+-- @key ready LIST list engine: ids that wait
+-- @key stream STREAM stream engine: jobs that wait or run
 -- @key config HASH engine, limits, paused
 -- @arg now the test clock, ms; empty: the server's
 -- @arg name the entry's name
@@ -18,7 +19,7 @@
 -- @returns GONE there is none to change
 -- @returns CHANGED it has another revision by now; nothing changed
 -- @returns FULL as many entries as a queue may have; nothing changed
--- @returns ENGINE the queue is stored by another engine
+-- @returns ENGINE the queue is stored by an unknown engine
 -- @returns NOQUEUE nobody made this queue
 -- @returns CORRUPT the config is gone, jobs are there
 -- @cost O(1)
@@ -26,12 +27,12 @@
 -- A tick that is due stays due as long as the schedule (spec, zone) is the same; else the next
 -- one counts. Reply: word, revision.
 --- @include cron
---- @include engine
+--- @include engines
 --- @include touch
 
 -- Decide.
 local now = clock(now_arg)
-local word = engine_word(redis.call('HGET', config, 'engine'), stats, jobs, ready)
+local word = engine_known(redis.call('HGET', config, 'engine'), stats, jobs, ready, stream)
 if word then
   return {word}
 end

@@ -17,7 +17,7 @@
 -- @arg bytes_max keep no more than so many bytes of them
 -- @returns OK nothing more to forget
 -- @returns MORE call again at once
--- @returns ENGINE the queue is stored by another engine
+-- @returns ENGINE the queue is stored by an unknown engine
 -- @returns NOQUEUE nobody made this queue
 -- @returns CORRUPT the config is gone, jobs are there
 -- @cost O(limit * log kept)
@@ -27,7 +27,7 @@
 --- @include ledger
 --- @include remove
 --- @include unique
---- @include engine
+--- @include engines
 --- @include touch
 
 local k = {jobs = jobs, state = state, results = results, errors = errors, log = log, stats = stats, }
@@ -35,7 +35,7 @@ local k = {jobs = jobs, state = state, results = results, errors = errors, log =
 -- Decide.
 local now = clock(now_arg)
 local q = redis.call('HMGET', config, 'engine', 'kept_max', 'kept_bytes_max')
-local word = engine_word(q[1], stats, jobs, kept)
+local word = engine_known(q[1], stats, jobs, kept)
 if word then
   return {word}
 end

@@ -18,7 +18,7 @@
 -- @arg bytes_max no more than so many bytes of them; 0: no limit
 -- @returns OK the limits hold
 -- @returns MORE call again at once
--- @returns ENGINE the queue is stored by another engine
+-- @returns ENGINE the queue is stored by an unknown engine
 -- @returns NOQUEUE nobody made this queue
 -- @returns CORRUPT the config is gone, jobs are there
 -- @cost O(limit * log dead)
@@ -30,7 +30,7 @@
 --- @include ledger
 --- @include unique
 --- @include remove
---- @include engine
+--- @include engines
 --- @include touch
 
 local TRIM_BYTES = 4194304
@@ -40,7 +40,7 @@ local k = {dead = dead, jobs = jobs, state = state, results = results, errors = 
 -- Decide.
 local now = clock(now_arg)
 local q = redis.call('HMGET', config, 'engine', 'dead_max', 'dead_age_max', 'dead_bytes_max')
-local word = engine_word(q[1], stats, jobs, dead)
+local word = engine_known(q[1], stats, jobs, dead)
 if word then
   return {word}
 end

@@ -4,24 +4,25 @@
 -- @key outbox HASH token -> follow-up jobs to be enqueued
 -- @key jobs HASH id -> record
 -- @key stats HASH the ledger's counters
--- @key ready LIST ids that wait, taken from the right
+-- @key ready LIST list engine: ids that wait
+-- @key stream STREAM stream engine: jobs that wait or run
 -- @key config HASH engine, limits, paused
 -- @arg now the test clock, ms; empty: the server's
 -- @arg age only those that wait for so many ms: their worker is dead or slow
 -- @arg limit at most so many
 -- @returns OK these, or none
 -- @returns MORE there are others: too young, or over the limit or 1 MiB
--- @returns ENGINE the queue is stored by another engine
+-- @returns ENGINE the queue is stored by an unknown engine
 -- @returns NOQUEUE nobody made this queue
 -- @returns CORRUPT the config is gone, jobs are there
 -- @cost O(limit)
 --
 -- Reply: word, then token, text of each.
 --- @include clock
---- @include engine
+--- @include engines
 
 local now = clock(now_arg)
-local word = engine_word(redis.call('HGET', config, 'engine'), stats, jobs, ready)
+local word = engine_known(redis.call('HGET', config, 'engine'), stats, jobs, ready, stream)
 if word then
   return {word}
 end
