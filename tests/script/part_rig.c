@@ -1,5 +1,6 @@
 #include "script/rig.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -505,10 +506,53 @@ rig_where(const char *id)
     return out;
 }
 
+/* One element of what inspect answers; "" if the job is gone. */
+static const char *
+inspected(const char *id, size_t element)
+{
+    static struct wr_buf texts[8];
+    static unsigned turn;
+    struct wr_buf *text = &texts[turn++ % 8];
+    char now[32];
+    struct wr_span words[] = {wr_span_str(now), wr_span_str(id), wr_span_str("1000000")};
+    struct wr_reply *reply;
+
+    words[0].len = (size_t)snprintf(now, sizeof(now), "%" PRId64, rig.now);
+    reply = rig_script_argv("inspect", words, 3);
+    wr_buf_clear(text);
+    wr_buf_add_str(text, "");
+    if (wr_reply_is(wr_reply_at(reply, 0), "OK")) {
+        struct wr_span found = wr_reply_span(wr_reply_at(reply, element));
+
+        wr_buf_add(text, found.ptr, found.len);
+    }
+    wr_reply_free(reply);
+    return wr_buf_span(text).ptr;
+}
+
 const char *
 rig_record(const char *id)
 {
-    return redis_do(rig.redis, "HGET %s %s", rig_key(WR_QUEUE_KEY_jobs), id);
+    return inspected(id, 4);
+}
+
+struct wr_job_state
+rig_state(const char *id)
+{
+    const char *text = inspected(id, 6);
+    struct wr_job_state s = {0};
+
+    if (text[0] != '\0')
+        assert_true(wr_job_state_read(wr_span_str(text), &s));
+    return s;
+}
+
+int64_t
+rig_score(const char *id)
+{
+    const char *text = inspected(id, 3);
+
+    return text[0] == '\0' ? -1 : strtoll(text, NULL, 10);
 }
 
 void

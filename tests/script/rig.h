@@ -109,8 +109,12 @@ bool rig_resume(void);
  * record of a job that waits or runs, and as the state of one that runs: it says what
  * they say. */
 const char *rig_where(const char *id);
-/* What is stored of a job, wherever that is; "(nil)": nothing. */
+/* As inspect tells it of a job, wherever it stands: its record, "" if it is gone; what
+ * changes, all zero if it was never delivered; the end of its lease, or the score of the
+ * place where it is, -1 if there is none. */
 const char *rig_record(const char *id);
+struct wr_job_state rig_state(const char *id);
+int64_t rig_score(const char *id);
 void rig_lose_body(const char *id); /* by hand */
 int64_t rig_stat(const char *counter);
 struct weir_audit rig_audit(void);

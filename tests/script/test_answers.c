@@ -13,20 +13,6 @@ take_one(const char *id)
     assert_string_equal(rig_take("w", 1)->ids, id);
 }
 
-static struct wr_job_state
-state_of(const char *id)
-{
-    static char text[8][300];
-    static unsigned turn;
-    struct wr_job_state s;
-    char *copy = text[turn++ % 8];
-
-    snprintf(copy, 300, "%s",
-             redis_do(rig.redis, "HGET %s %s", rig_key(WR_QUEUE_KEY_state), id));
-    assert_true(wr_job_state_read(wr_span_str(copy), &s));
-    return s;
-}
-
 /* ---- ack ---- */
 
 static void
@@ -176,11 +162,10 @@ a_kept_job_stays_with_its_result_and_clean_counts(void **state)
     rig_take("w", 1);
     assert_int_equal(rig_ack_result("w", "A", "out"), WR_ANSWERED_OK);
     assert_string_equal(rig_where("A"), "JKS");
-    assert_int_equal(state_of("A").attempts, 1);
+    assert_int_equal(rig_state("A").attempts, 1);
     assert_string_equal(redis_do(rig.redis, "HGET %s A", rig_key(WR_QUEUE_KEY_results)),
                         "out");
-    assert_string_equal(redis_do(rig.redis, "ZSCORE %s A", rig_key(WR_QUEUE_KEY_kept)),
-                        "1796000001000");
+    assert_int_equal(rig_score("A"), INT64_C(1796000001000));
     assert_int_equal(rig_ack("w", "A"), WR_ANSWERED_BEFORE);
     assert_int_equal(rig_stat("kept_in"), 1);
     rig_assert_sums();
@@ -218,10 +203,9 @@ a_retry_waits_and_uses_up_an_attempt_T4(void **state)
     redis_do(rig.redis, "DEL %s", rig_key(WR_QUEUE_KEY_due));
     assert_int_equal(rig_retry("w", "A", 2000), WR_ANSWERED_OK);
     assert_string_equal(rig_where("A"), "JLS");
-    assert_int_equal(state_of("A").attempts, 1);
-    assert_int_equal(state_of("A").snoozes, 0);
-    assert_string_equal(redis_do(rig.redis, "ZSCORE %s A", rig_key(WR_QUEUE_KEY_delayed)),
-                        "1796000002000");
+    assert_int_equal(rig_state("A").attempts, 1);
+    assert_int_equal(rig_state("A").snoozes, 0);
+    assert_int_equal(rig_score("A"), INT64_C(1796000002000));
     assert_string_equal(redis_do(rig.redis, "LLEN %s", rig_key(WR_QUEUE_KEY_due)), "1");
     assert_string_equal(redis_do(rig.redis, "HGET %s A", rig_key(WR_QUEUE_KEY_errors)),
                         "1796000000000 failed =n:1;worker:w why");
@@ -243,8 +227,8 @@ a_snooze_uses_up_no_attempt_R08(void **state)
     assert_int_equal(wr_store_retry(rig.store, rig.queue, "w", &a, 1, &out, &rig.err),
                      WEIR_OK);
     assert_int_equal(out, WR_ANSWERED_OK);
-    assert_int_equal(state_of("A").attempts, 0);
-    assert_int_equal(state_of("A").snoozes, 1);
+    assert_int_equal(rig_state("A").attempts, 0);
+    assert_int_equal(rig_state("A").snoozes, 1);
     rig_assert_sums();
 }
 
@@ -256,11 +240,11 @@ an_answer_of_the_handler_clears_the_losses_L15(void **state)
     rig_pass(RIG_LEASE);
     rig_reclaim();
     rig_take("w", 1);
-    assert_int_equal(state_of("A").lost, 1);
-    assert_int_equal(state_of("A").attempts, 0);
+    assert_int_equal(rig_state("A").lost, 1);
+    assert_int_equal(rig_state("A").attempts, 0);
     rig_retry("w", "A", 0);
-    assert_int_equal(state_of("A").lost, 0);
-    assert_int_equal(state_of("A").attempts, 1);
+    assert_int_equal(rig_state("A").lost, 0);
+    assert_int_equal(rig_state("A").attempts, 1);
     rig_assert_sums();
 }
 
@@ -271,8 +255,8 @@ attempts_count_runs_that_failed_R01(void **state)
     rig_put("A");
     for (int run = 1; run <= 4; run++) {
         rig_take("w", 1);
-        assert_int_equal(state_of("A").attempts, run - 1);
-        assert_int_equal(state_of("A").deliveries, run);
+        assert_int_equal(rig_state("A").attempts, run - 1);
+        assert_int_equal(rig_state("A").deliveries, run);
         if (run < 4) {
             rig_retry("w", "A", 10);
             rig_pass(10);
@@ -281,7 +265,7 @@ attempts_count_runs_that_failed_R01(void **state)
             rig_bury("w", "A");
     }
     assert_string_equal(rig_where("A"), "JSX");
-    assert_int_equal(state_of("A").attempts, 4);
+    assert_int_equal(rig_state("A").attempts, 4);
     rig_assert_sums();
 }
 
@@ -408,9 +392,9 @@ released_jobs_go_to_the_front_in_their_old_order_A25(void **state)
     assert_int_equal(wr_store_release(rig.store, rig.queue, "w", a, 3, out, &rig.err),
                      WEIR_OK);
     assert_string_equal(rig_take("v", 9)->ids, "A B C D");
-    assert_int_equal(state_of("A").interrupted, 1);
-    assert_int_equal(state_of("A").attempts, 0);
-    assert_int_equal(state_of("A").lost, 0);
+    assert_int_equal(rig_state("A").interrupted, 1);
+    assert_int_equal(rig_state("A").attempts, 0);
+    assert_int_equal(rig_state("A").lost, 0);
     rig_assert_sums();
 }
 
@@ -460,9 +444,7 @@ a_renewal_moves_the_end_of_the_lease_L06(void **state)
     take_one("A");
     rig_pass(14000);
     assert_int_equal(rig_extend("w", "A", 0), WR_EXTEND_OK);
-    assert_string_equal(
-        redis_do(rig.redis, "ZSCORE %s A", rig_key(WR_QUEUE_KEY_processing)),
-        "1796000029000");
+    assert_int_equal(rig_score("A"), INT64_C(1796000029000));
     rig_pass(14999);
     assert_int_equal(rig_reclaim().moved, 0);
     rig_pass(1);
@@ -481,9 +463,7 @@ a_lost_lease_is_not_revived_by_a_renewal_T9(void **state)
     rig_take("v", 1);
     rig_pass(1000);
     assert_int_equal(rig_extend("w", "A", 0), WR_EXTEND_STALE);
-    assert_string_equal(
-        redis_do(rig.redis, "ZSCORE %s A", rig_key(WR_QUEUE_KEY_processing)),
-        "1796000030000");
+    assert_int_equal(rig_score("A"), INT64_C(1796000030000));
 }
 
 static void
@@ -510,9 +490,7 @@ a_renewal_tells_of_the_cancel_and_of_the_timeout_A24(void **state)
     assert_int_equal(rig_extend("w", "A", 1000), WR_EXTEND_CANCEL);
     rig_pass(1);
     assert_int_equal(rig_extend("w", "A", 1000), WR_EXTEND_TIMEOUT);
-    assert_string_equal(
-        redis_do(rig.redis, "ZSCORE %s A", rig_key(WR_QUEUE_KEY_processing)),
-        "1796000015999"); /* not renewed */
+    assert_int_equal(rig_score("A"), INT64_C(1796000015999)); /* not renewed */
 }
 
 static void
@@ -545,7 +523,7 @@ progress_is_written_for_a_held_job_alone_T15(void **state)
     (void)state;
     take_one("A");
     assert_int_equal(rig_progress("w", "A", "50 half\tway\n"), WR_EXTEND_OK);
-    s = state_of("A");
+    s = rig_state("A");
     assert_int_equal(s.progress.len, 12);
     assert_memory_equal(s.progress.ptr, "50 half way ", 12);
     rig_cancel("A");

@@ -415,16 +415,16 @@ nothing(void)
 static void
 must_be_renewed(void)
 {
-    assert_string_equal(
-        redis_do(rig.redis, "ZSCORE %s A", rig_key(WR_QUEUE_KEY_processing)),
-        "1796000016000");
+    assert_int_equal(rig_score("A"), INT64_C(1796000016000));
 }
 
 static void
 must_be_half(void)
 {
-    assert_non_null(
-        strstr(redis_do(rig.redis, "HGET %s A", rig_key(WR_QUEUE_KEY_state)), "|half"));
+    struct wr_span progress = rig_state("A").progress;
+
+    assert_int_equal(progress.len, 4);
+    assert_memory_equal(progress.ptr, "half", 4);
 }
 
 static void
@@ -450,8 +450,7 @@ one_follows(void)
         wr_store_relay_late(rig.store, rig.queue, 0, 10, &relayed, &more, &rig.err),
         WEIR_OK);
     assert_string_equal(redis_do(rig.redis, "EXISTS weir:{q}:outbox"), "0");
-    assert_string_equal(redis_do(rig.redis, "HEXISTS weir:{q}:jobs F"), "1");
-    assert_null(strchr(redis_do(rig.redis, "LPOS weir:{q}:ready F COUNT 0"), ' '));
+    assert_string_equal(rig_where("F"), "JR");
 }
 
 static void

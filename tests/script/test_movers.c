@@ -5,18 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct wr_job_state
-state_of(const char *id)
-{
-    static char copy[300];
-    struct wr_job_state s;
-
-    snprintf(copy, sizeof(copy), "%s",
-             redis_do(rig.redis, "HGET %s %s", rig_key(WR_QUEUE_KEY_state), id));
-    assert_true(wr_job_state_read(wr_span_str(copy), &s));
-    return s;
-}
-
 /* ---- promote ---- */
 
 static void
@@ -112,8 +100,8 @@ a_lease_ends_at_its_ms_and_not_before_T26(void **state)
     assert_int_equal(m.next_ms, -1);
     assert_int_equal(m.server_ms, rig.now);
     assert_string_equal(rig_where("A"), "JRS");
-    assert_int_equal(state_of("A").lost, 1);
-    assert_string_equal(state_of("A").worker, "-");
+    assert_int_equal(rig_state("A").lost, 1);
+    assert_string_equal(rig_state("A").worker, "-");
     assert_true(rig_has_marker());
     assert_int_equal(rig_reclaim().moved, 0);
     rig_assert_sums();
@@ -131,7 +119,7 @@ a_first_loss_goes_to_the_front_later_ones_wait_A13(void **state)
         assert_string_equal(rig_take("w", 1)->ids, "A");
         rig_pass(RIG_LEASE);
         m = rig_reclaim();
-        assert_int_equal(state_of("A").lost, loss);
+        assert_int_equal(rig_state("A").lost, loss);
         if (loss == 1) {
             assert_int_equal(m.moved, 1); /* before B again */
             continue;
@@ -167,8 +155,8 @@ a_job_that_takes_three_workers_along_is_dead_T6(void **state)
     }
     assert_int_equal(m.dead, 1);
     assert_string_equal(rig_where("A"), "JSX");
-    assert_int_equal(state_of("A").attempts, 0);
-    assert_int_equal(state_of("A").deliveries, 3);
+    assert_int_equal(rig_state("A").attempts, 0);
+    assert_int_equal(rig_state("A").deliveries, 3);
     assert_non_null(
         strstr(redis_do(rig.redis, "HGET %s A", rig_key(WR_QUEUE_KEY_errors)),
                "lost_worker =n:3;worker:w worker w died with it, loss 3 of 3"));
@@ -186,9 +174,9 @@ what_was_claimed_ahead_is_not_charged_A12(void **state)
     rig_take_how(&how);
     rig_pass(RIG_LEASE);
     assert_int_equal(rig_reclaim().moved, 3);
-    assert_int_equal(state_of("A").lost, 1);
-    assert_int_equal(state_of("B").lost, 0);
-    assert_int_equal(state_of("C").lost, 0);
+    assert_int_equal(rig_state("A").lost, 1);
+    assert_int_equal(rig_state("B").lost, 0);
+    assert_int_equal(rig_state("C").lost, 0);
     assert_string_equal(rig_take("v", 9)->ids, "A B C"); /* in their old order */
     rig_assert_sums();
 }
@@ -268,9 +256,7 @@ a_lease_far_in_the_future_is_pulled_back_A11(void **state)
     redis_do(rig.redis, "HDEL %s w", rig_key(WR_QUEUE_KEY_claims));
     rig_clock(RIG_START - 3600000); /* the server's clock stepped back */
     assert_true(reclaim_after(-1, 0, false).quiet);
-    assert_string_equal(
-        redis_do(rig.redis, "ZSCORE %s A", rig_key(WR_QUEUE_KEY_processing)),
-        "1795996415000");
+    assert_int_equal(rig_score("A"), INT64_C(1795996415000));
     rig_pass(RIG_LEASE);
     assert_int_equal(rig_reclaim().moved, 2);
     rig_assert_sums();
@@ -285,9 +271,7 @@ a_lease_that_may_be_is_not_pulled_back_A11(void **state)
     rig_put("A");
     rig_take_how(&how);
     rig_reclaim();
-    assert_string_equal(
-        redis_do(rig.redis, "ZSCORE %s A", rig_key(WR_QUEUE_KEY_processing)),
-        "1796000060000");
+    assert_int_equal(rig_score("A"), INT64_C(1796000060000));
 }
 
 static void
@@ -360,7 +344,7 @@ a_dead_workers_jobs_are_back_before_their_lease_ends_A13(void **state)
     assert_int_equal(reclaim_held("w", "A", rig_token("w", "A"), true, &stale).moved, 1);
     assert_int_equal(stale, 0);
     assert_string_equal(rig_where("A"), "JRS");
-    assert_int_equal(state_of("A").lost, 1);
+    assert_int_equal(rig_state("A").lost, 1);
     assert_true(rig_has_marker());
     assert_int_equal(reclaim_held("w", "A", rig_token("w", "A"), true, &stale).moved, 0);
     assert_int_equal(stale, 1); /* repeated: no harm */
@@ -384,7 +368,7 @@ a_wrong_triple_does_no_harm_A13(void **state)
     assert_int_equal(stale, 1);
     assert_string_equal(rig_where("A"), "JPS");
     assert_string_equal(rig_where("B"), "JRS"); /* by v's claims: not charged */
-    assert_int_equal(state_of("B").lost, 0);
+    assert_int_equal(rig_state("B").lost, 0);
     rig_assert_sums();
 }
 
@@ -397,9 +381,9 @@ what_nobody_named_is_found_in_the_claims_and_not_charged_A13(void **state)
     rig_put_many("A B C");
     rig_take("w", 3);
     assert_int_equal(reclaim_held("w", "B", rig_token("w", "B"), true, &stale).moved, 3);
-    assert_int_equal(state_of("A").lost, 0);
-    assert_int_equal(state_of("B").lost, 1);
-    assert_int_equal(state_of("C").lost, 0);
+    assert_int_equal(rig_state("A").lost, 0);
+    assert_int_equal(rig_state("B").lost, 1);
+    assert_int_equal(rig_state("C").lost, 0);
     assert_string_equal(rig_take("v", 9)->ids, "A B C");
     assert_string_equal(redis_do(rig.redis, "HEXISTS %s w", rig_key(WR_QUEUE_KEY_claims)),
                         "0");
@@ -415,7 +399,7 @@ a_job_that_had_not_started_is_not_charged_A13(void **state)
     rig_put("A");
     rig_take("w", 1);
     reclaim_held("w", "A", rig_token("w", "A"), false, &stale);
-    assert_int_equal(state_of("A").lost, 0);
+    assert_int_equal(rig_state("A").lost, 0);
     assert_int_equal(rig_stat("reclaimed"), 1);
 }
 

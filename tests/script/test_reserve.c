@@ -32,9 +32,7 @@ a_delivery_has_a_token_a_lease_and_a_count_L02(void **state)
     assert_int_equal(t->first.deliveries, 1);
     assert_int_equal(t->first.started_at_ms, RIG_START);
     assert_int_equal(t->first.max_deliveries, 3);
-    assert_string_equal(
-        redis_do(rig.redis, "ZSCORE %s A", rig_key(WR_QUEUE_KEY_processing)),
-        "1796000015000");
+    assert_int_equal(rig_score("A"), INT64_C(1796000015000));
     assert_string_equal(rig_where("A"), "JPS");
     assert_int_equal(rig_stat("deliveries"), 1);
     rig_assert_sums();
@@ -402,8 +400,7 @@ a_job_of_a_type_the_worker_does_not_run_waits_5_s_uncharged_P01(void **state)
     put_type("B", "1 mail");
     assert_string_equal(take_types("w", 9, " mail hashes ")->ids, "B");
     assert_string_equal(rig_where("A"), "JL");
-    assert_string_equal(redis_do(rig.redis, "ZSCORE %s A", rig_key(WR_QUEUE_KEY_delayed)),
-                        "1796000005000");
+    assert_int_equal(rig_score("A"), INT64_C(1796000005000));
     assert_string_equal(redis_do(rig.redis, "HGET %s A", rig_key(WR_QUEUE_KEY_errors)),
                         "1796000000000 no_handler no handler for type hash on worker w");
     assert_string_equal(redis_do(rig.redis, "LLEN %s", rig_key(WR_QUEUE_KEY_due)), "1");
