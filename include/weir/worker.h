@@ -85,6 +85,12 @@ struct weir_worker_options { /* zero means the default */
     size_t shares_count;
     bool strict; /* a queue gets a slot only while those named before it are empty; with
                     weights E_ARG */
+    /* How long a run may take of a job that does not say it itself, that is, whose
+     * timeout is the default of 30 min. 0: so long; WEIR_NONE: no limit. */
+    int64_t job_timeout_ms;
+    /* How long a finished job can be looked at that does not say it itself. 0: not at
+     * all. */
+    int64_t keep_result_ms;
 };
 #define WEIR_WORKER_OPTIONS_INIT .struct_size = sizeof(struct weir_worker_options)
 
@@ -236,6 +242,47 @@ WEIR_API void weir_worker_on_startup(struct weir_worker *worker, weir_startup_fn
 WEIR_API void weir_worker_on_shutdown(struct weir_worker *worker, weir_shutdown_fn fn);
 
 /*
+ * Called in the slot's thread, right before and after the handler of each job, whatever
+ * kind of handler that is; several at a time. context is what the worker's startup hook
+ * stored. weir_delivery_id(), _type(), _attempt() and all others work in them; their time
+ * counts as the job's.
+ *
+ * start   anything but OK: the handler is not called, the attempt failed (WEIR_RETRY)
+ * with the text of err end     after every start, also one that failed; outcome is what
+ * the handler answered. weir_delivery_should_stop() tells that it was stopped, by its
+ * timeout for instance; what becomes of the job is decided after this. What it sets
+ *         (_set_error(), _set_result(), _then()) counts as if the handler had
+ *
+ * One that crashes or exits takes its child with it, as a handler that does: the child's
+ * jobs come back, those that had begun are charged a loss and run alone from then on. One
+ * that hangs is given up when the job's timeout is over, and the child is replaced.
+ */
+typedef enum weir_err (*weir_job_start_fn)(struct weir_delivery *delivery, void *context,
+                                           struct weir_error *err);
+typedef void (*weir_job_end_fn)(struct weir_delivery *delivery, enum weir_outcome outcome,
+                                void *context);
+WEIR_API void weir_worker_on_job_start(struct weir_worker *worker, weir_job_start_fn fn);
+WEIR_API void weir_worker_on_job_end(struct weir_worker *worker, weir_job_end_fn fn);
+
+/*
+ * A cron entry that belongs to this program: stored when the worker starts to run, as
+ * `weir cron apply` would, and again until Redis takes it. Copied. Its queue NULL: the
+ * first of the worker's queues. The same entry declared by many workers is one entry; of
+ * two definitions the one of the worker that started last counts. A worker that is not
+ * started anew changes nothing, so what a person changes by `weir cron edit` stays until
+ * then; an entry that is paused stays paused.
+ *
+ * An entry that the program no longer declares stays where it is and goes on firing: take
+ * it away by `weir cron remove`. It fires wherever a scheduler serves its queue.
+ *
+ * E_ARG, E_DATA, E_CONFIG, E_TOO_BIG  as weir_cron_put()
+ */
+struct weir_cron;
+WEIR_API enum weir_err
+weir_worker_cron(struct weir_worker *worker, const struct weir_cron *entry,
+                 struct weir_error *err) WEIR_MUST_CHECK;
+
+/*
  * Runs until told to stop: by a signal, weir_worker_stop(), by `weir worker
  * stop`, or drain / max_jobs / max_time / once.
  * OK           everything ended in order
@@ -259,6 +306,8 @@ weir_delivery_attempt(const struct weir_delivery *d); /* 1 at the first */
 WEIR_API int64_t weir_delivery_enqueued_at(const struct weir_delivery *d);
 WEIR_API const char *weir_delivery_meta(const struct weir_delivery *d, const char *name);
 WEIR_API void *weir_delivery_context(const struct weir_delivery *d); /* from startup */
+/* What weir_delivery_set_error() got in this run, or why it failed; "": nothing. */
+WEIR_API const char *weir_delivery_error(const struct weir_delivery *d);
 
 /* True once the job should stop: cancelled, timed out, lease lost, or the worker ends.
  * A handler that runs long asks now and then and returns WEIR_RETRY. */

@@ -8,8 +8,10 @@
 #include <pthread.h>
 #include <sys/types.h>
 
-#include <weir/client.h>
+#include <weir/cron.h>
 
+#include "base/buf.h"
+#include "model/entry.h"
 #include "store/store.h"
 
 /* Call slots: each has a channel per queue it was used for. */
@@ -46,6 +48,23 @@ wr_client_view_of_message(struct wr_queue *queue, const char *id,
                           struct wr_reply *message, struct wr_span result);
 /* wait.c */
 void wr_client_close_listeners(struct weir_client *client);
+
+/* A cron entry that was checked, as it is stored. */
+struct wr_cron_made {
+    char queue[132], name[WR_ENTRY_NAME_MAX + 1];
+    char schedule[WR_ENTRY_SPEC_MAX + 1], zone[WR_ENTRY_ZONE_MAX + 1];
+    struct wr_buf def;
+};
+/* default_queue: where an entry goes that names none. E_ARG, E_DATA, E_CONFIG, E_TOO_BIG.
+ */
+enum weir_err
+wr_cron_make(const struct weir_cron *entry, const char *default_queue,
+             struct wr_cron_made **out, struct weir_error *err) WEIR_MUST_CHECK;
+void wr_cron_made_free(struct wr_cron_made *made); /* NULL is allowed */
+/* As weir_cron_put(). */
+enum weir_err
+wr_cron_store(struct wr_store *store, const struct wr_cron_made *made, int64_t revision,
+              bool *same, struct weir_error *err) WEIR_MUST_CHECK;
 
 struct wr_store *wr_client_store(struct weir_client *client);
 

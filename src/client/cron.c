@@ -74,7 +74,7 @@ weir_cron_next(const char *schedule, const char *zone, int64_t after_ms, int64_t
 
 /* The first time after the server's now; -1: never. */
 static enum weir_err
-next_by_server(struct weir_client *c, const char *schedule, const char *zone,
+next_by_server(struct wr_store *store, const char *schedule, const char *zone,
                int64_t *out, struct weir_error *err)
 {
     struct when w;
@@ -82,7 +82,7 @@ next_by_server(struct weir_client *c, const char *schedule, const char *zone,
     enum weir_err rc = when_open(schedule, zone, &w, err);
 
     if (rc == WEIR_OK)
-        rc = wr_store_time(c->store, &us, err);
+        rc = wr_store_time(store, &us, err);
     if (rc == WEIR_OK)
         *out = wr_schedule_next(&w.schedule, w.zone, us / 1000);
     wr_zone_free(w.zone);
@@ -176,16 +176,32 @@ write_entry(const struct weir_cron *e, struct wr_buf *out, struct weir_error *er
     return rc;
 }
 
-enum weir_err
-weir_cron_put(struct weir_client *c, const struct weir_cron *given, int64_t revision,
-              bool *same, struct weir_error *err)
+void
+wr_cron_made_free(struct wr_cron_made *made)
+{
+    if (!made)
+        return;
+    wr_buf_fini(&made->def);
+    free(made);
+}
+
+/* Is it a schedule that comes, in a zone that is? */
+static enum weir_err
+check_when(const char *schedule, const char *zone, struct weir_error *err)
+{
+    struct when w;
+    enum weir_err rc = when_open(schedule, zone, &w, err);
+
+    wr_zone_free(w.zone);
+    return rc;
+}
+
+static enum weir_err
+fill_made(struct wr_cron_made *made, const struct weir_cron *given,
+          const char *default_queue, struct weir_error *err)
 {
     struct weir_cron e = known_entry(given);
     struct weir_job job = {0};
-    struct wr_buf def = {0};
-    struct wr_queue *queue;
-    int64_t next, rev;
-    bool was = false;
     enum weir_err rc;
 
     if (e.job) { /* as known_entry() has it of the entry */
@@ -193,20 +209,74 @@ weir_cron_put(struct weir_client *c, const struct weir_cron *given, int64_t revi
                e.job->struct_size < sizeof(job) ? e.job->struct_size : sizeof(job));
         e.job = &job;
     }
+    e.queue = e.queue ? e.queue : default_queue;
+    e.zone = e.zone ? e.zone : "UTC";
     rc = check_entry(&e, err);
     job.queue = e.queue; /* where its follow-up jobs go if they name none */
+    if (rc == WEIR_OK && !wr_text_is_queue(wr_span_str(e.queue)))
+        rc = wr_fail(err, WEIR_E_ARG, 0,
+                     "queue: 1 to 128 bytes, no braces, no control characters");
     if (rc == WEIR_OK)
-        rc = wr_client_queue(c, e.queue, &queue, err);
+        rc = check_when(e.schedule, e.zone, err);
     if (rc == WEIR_OK)
-        rc = next_by_server(c, e.schedule, e.zone, &next, err);
+        rc = write_entry(&e, &made->def, err);
+    if (rc != WEIR_OK)
+        return rc;
+    snprintf(made->queue, sizeof(made->queue), "%s", e.queue);
+    snprintf(made->name, sizeof(made->name), "%s", e.name);
+    snprintf(made->schedule, sizeof(made->schedule), "%s", e.schedule);
+    snprintf(made->zone, sizeof(made->zone), "%s", e.zone);
+    return WEIR_OK;
+}
+
+enum weir_err
+wr_cron_make(const struct weir_cron *entry, const char *default_queue,
+             struct wr_cron_made **out, struct weir_error *err)
+{
+    struct wr_cron_made *made = calloc(1, sizeof(*made));
+    enum weir_err rc;
+
+    *out = NULL;
+    if (!made)
+        return wr_fail(err, WEIR_E_NO_MEMORY, 0, "cron entry");
+    rc = fill_made(made, entry, default_queue, err);
+    if (rc != WEIR_OK) {
+        wr_cron_made_free(made);
+        return rc;
+    }
+    *out = made;
+    return WEIR_OK;
+}
+
+enum weir_err
+wr_cron_store(struct wr_store *store, const struct wr_cron_made *made, int64_t revision,
+              bool *same, struct weir_error *err)
+{
+    struct wr_queue *queue;
+    int64_t next, rev;
+    bool was = false;
+    enum weir_err rc = wr_store_queue(store, made->queue, &queue, err);
+
     if (rc == WEIR_OK)
-        rc = write_entry(&e, &def, err);
+        rc = next_by_server(store, made->schedule, made->zone, &next, err);
     if (rc == WEIR_OK)
-        rc = wr_store_cron_put(c->store, queue, e.name, revision, next, wr_buf_span(&def),
-                               &rev, &was, err);
+        rc = wr_store_cron_put(store, queue, made->name, revision, next,
+                               wr_buf_span(&made->def), &rev, &was, err);
     if (rc == WEIR_OK && same)
         *same = was;
-    wr_buf_fini(&def);
+    return rc;
+}
+
+enum weir_err
+weir_cron_put(struct weir_client *c, const struct weir_cron *entry, int64_t revision,
+              bool *same, struct weir_error *err)
+{
+    struct wr_cron_made *made;
+    enum weir_err rc = wr_cron_make(entry, "default", &made, err);
+
+    if (rc == WEIR_OK)
+        rc = wr_cron_store(c->store, made, revision, same, err);
+    wr_cron_made_free(made);
     return rc;
 }
 
@@ -592,7 +662,7 @@ weir_cron_resume(struct weir_client *c, const char *queue_name, const char *name
         rc = weir_cron_get(c, queue_name, name, &info, err);
         if (rc != WEIR_OK || !info)
             return rc;
-        rc = next_by_server(c, info->entry.schedule, info->entry.zone, &next, err);
+        rc = next_by_server(c->store, info->entry.schedule, info->entry.zone, &next, err);
         if (rc == WEIR_OK)
             rc = wr_store_cron_resume(c->store, queue, name, info->revision, next, was,
                                       err);

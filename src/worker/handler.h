@@ -32,6 +32,12 @@ enum wr_stop {
                      but a release by token, which is refused if it is lost */
 };
 
+/* What is called around every handler; NULL: nothing. */
+struct wr_job_hooks {
+    weir_job_start_fn start;
+    weir_job_end_fn end;
+};
+
 /* One delivery as a handler sees it. Owned by the runner. The name is public: handlers
  * get it as an opaque struct weir_delivery. */
 struct weir_delivery {
@@ -48,7 +54,10 @@ struct weir_delivery {
     int64_t handed_out_ms;            /* monotonic */
     _Atomic int stop;                 /* enum wr_stop */
     int64_t started_ms;               /* monotonic */
-    int64_t stop_at_ms;               /* monotonic: when its timeout ends; 0: none */
+    _Atomic int64_t stop_at_ms; /* monotonic: when the timeout ends of what runs in this
+                                   process; 0: none */
+    _Atomic bool in_hook;       /* that is a hook */
+    const struct wr_job_hooks *hooks;
     _Atomic int64_t
         limit_ms; /* how long it may run in all, if not as its record says; 0 */
     _Atomic int64_t kill_after_ms; /* of its command */

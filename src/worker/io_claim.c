@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "command/command.h"
+#include "model/retry.h"
 #include "worker/io.h"
 
 #define AHEAD_US 4000 /* of work a slot may have claimed ahead */
@@ -92,6 +93,14 @@ find_handler(const struct weir_worker *w, const char *type)
     return strcmp(type, WR_COMMAND_TYPE) == 0 ? NULL : any;
 }
 
+/* What the job does not say itself, the worker may. */
+static void
+fill_settings(const struct weir_worker *w, struct wr_record *record)
+{
+    if (w->job_timeout_ms != 0 && record->timeout_ms == WR_TIMEOUT_DEFAULT_MS)
+        record->timeout_ms = w->job_timeout_ms == WEIR_NONE ? 0 : w->job_timeout_ms;
+}
+
 static void
 fill_run(struct wr_io *io, struct wr_run *run, struct wr_line *line,
          const struct wr_delivery *d, struct wr_batch_ref *ref, int64_t sent_ms)
@@ -118,6 +127,8 @@ fill_run(struct wr_io *io, struct wr_run *run, struct wr_line *line,
     run->d.record_bytes = d->record;
     run->d.state = d->state;
     run->d.context = io->o->context;
+    run->d.hooks = &io->w->hooks;
+    atomic_store(&run->d.in_hook, false);
     run->d.sender = io->o->sender;
     run->d.handed_out_ms = sent_ms;
     run->d.error[0] = '\0';
@@ -134,6 +145,7 @@ fill_run(struct wr_io *io, struct wr_run *run, struct wr_line *line,
     if (wr_record_read(d->record, &run->d.record, &run->version)) {
         run->d.type = run->d.record.type.ptr;
         run->handler = find_handler(io->w, run->d.type);
+        fill_settings(io->w, &run->d.record);
     }
     atomic_store(&run->d.kill_after_ms, run->d.record.kill_after_ms);
 }
@@ -148,7 +160,8 @@ must_be_alone(const struct wr_io *io, const struct wr_run *run)
 
     if (!run->handler)
         return false;
-    if (run->handler->ops->in_process && lost > 0)
+    if ((run->handler->ops->in_process || io->w->hooks.start || io->w->hooks.end) &&
+        lost > 0)
         return true;
     return io->w->has_in_process && max > 0 && lost + 1 >= max;
 }

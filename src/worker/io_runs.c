@@ -68,6 +68,7 @@ wr_io_check_runs(struct wr_io *io, int64_t now)
     for (size_t i = 0; i < r->n; i++) {
         struct wr_run *run = &r->runs[i];
         enum wr_stop stop = (enum wr_stop)atomic_load(&run->d.stop);
+        int64_t stop_at = atomic_load(&run->d.stop_at_ms);
 
         if (!run->in_use)
             continue;
@@ -79,13 +80,13 @@ wr_io_check_runs(struct wr_io *io, int64_t now)
         }
         if (run->phase != WR_RUN_RUNNING)
             continue;
-        if (run->d.stop_at_ms != 0 && now >= run->d.stop_at_ms && stop == WR_STOP_NONE)
+        if (stop_at != 0 && now >= stop_at && stop == WR_STOP_NONE)
             wr_run_stop(run, WR_STOP_TIMEOUT);
         else if (stop != WR_STOP_NONE && again)
             wr_run_stop(run, stop);
-        if (run->d.stop_at_ms != 0) {
-            int64_t kill_at = run->d.stop_at_ms + run->d.record.kill_after_ms;
-            int64_t at = now < run->d.stop_at_ms ? run->d.stop_at_ms : kill_at;
+        if (stop_at != 0) {
+            int64_t kill_at = stop_at + run->d.record.kill_after_ms;
+            int64_t at = now < stop_at ? stop_at : kill_at;
 
             if (now >= kill_at)
                 abandon(io, run);

@@ -140,7 +140,8 @@ hand_back(struct wr_io *io)
 
         int running = WR_RUN_RUNNING;
 
-        if (!run->in_use || !run->handler || !run->handler->ops->in_process ||
+        if (!run->in_use || !run->handler ||
+            !(run->handler->ops->in_process || atomic_load(&run->d.in_hook)) ||
             !atomic_compare_exchange_strong(&run->phase, &running, WR_RUN_ABANDONED))
             continue;
         wr_log_error("job %s: its handler did not stop, it ends with this child",

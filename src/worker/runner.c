@@ -30,8 +30,7 @@ run_handler(struct wr_runner *r, struct wr_run *run)
 
     if (!run->handler || atomic_load(&run->d.stop) != WR_STOP_NONE)
         return WEIR_RETRY; /* judge.c knows what that means */
-    outcome = run->handler->ops->run(run->handler, &run->d);
-    run->took_ms = (wr_clock_us() - start + 500) / 1000;
+    outcome = wr_hooks_run(run);
     note_time(r, wr_clock_us() - start);
     return outcome;
 }
@@ -111,10 +110,10 @@ begin_run(struct wr_runner *r, struct wr_run *run, size_t slot)
 {
     run->d.slot = slot;
     run->d.started_ms = wr_clock_ms();
-    run->d.stop_at_ms = run->handler && run->handler->ops->in_process &&
-                                run->d.record.timeout_ms > 0
-                            ? run->d.started_ms + run->d.record.timeout_ms
-                            : 0;
+    atomic_store(&run->d.stop_at_ms, run->handler && run->handler->ops->in_process &&
+                                             run->d.record.timeout_ms > 0
+                                         ? run->d.started_ms + run->d.record.timeout_ms
+                                         : 0);
     atomic_store_explicit(&r->page->slot[run->page_slot].state, WR_SLOT_RUNNING,
                           memory_order_release);
     atomic_store(&run->phase, WR_RUN_RUNNING);

@@ -230,11 +230,13 @@ serve(struct service *s, int fd, int signals)
     bool beat = true, stopping = false;
 
     for (;;) {
-        int64_t next;
+        int64_t next, cron_next;
         struct pollfd p[3];
 
         if (wr_beats_step(s->beats, beat, &next) && !stopping)
             stopping = ask_to_stop(s, fd);
+        if (!wr_crons_step(s->w, s->store, &cron_next) && cron_next < next)
+            next = cron_next;
         beat = false;
         p[0] = (struct pollfd){.fd = fd, .events = POLLIN};
         p[1] = (struct pollfd){.fd = signals, .events = POLLIN};

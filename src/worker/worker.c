@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "command/command.h"
+#include "model/retry.h"
 #include "worker/exec_config.h"
 #include "worker/worker_internal.h"
 
@@ -78,6 +79,13 @@ fill(struct weir_worker *w, const struct weir_worker_options *o, struct weir_err
     w->max_time_ms = o->max_time_ms > 0 ? o->max_time_ms : 0;
     w->notify = o->notify;
     w->drain = o->drain;
+    if (o->job_timeout_ms < WEIR_NONE || o->job_timeout_ms > WR_TIME_MAX_MS ||
+        o->keep_result_ms < 0 || o->keep_result_ms > WR_TIME_MAX_MS)
+        return wr_fail(
+            err, WEIR_E_ARG, 0,
+            "job_timeout and keep_result: not negative, at most till the year 9999");
+    w->job_timeout_ms = o->job_timeout_ms;
+    w->keep_result_ms = o->keep_result_ms;
     if (!copy_text(&w->url, o->url ? o->url : wr_env_url()) ||
         !copy_text(&w->ns, o->name_space ? o->name_space : wr_env_namespace()) ||
         !copy_text(&w->password, o->password) || !copy_text(&w->pidfile, o->pidfile))
@@ -124,6 +132,7 @@ weir_worker_free(struct weir_worker *w)
         w->plugins = p->next;
         wr_plugin_free(p);
     }
+    wr_crons_free(w->crons);
     wr_worker_free_queues(w);
     if (w->password)
         explicit_bzero(w->password, strlen(w->password));
@@ -271,6 +280,20 @@ weir_worker_on_shutdown(struct weir_worker *w, weir_shutdown_fn fn)
     w->shutdown = fn;
 }
 
+void
+weir_worker_on_job_start(struct weir_worker *w, weir_job_start_fn fn)
+{
+    w->hooks.start = fn;
+    w->has_in_process = true;
+}
+
+void
+weir_worker_on_job_end(struct weir_worker *w, weir_job_end_fn fn)
+{
+    w->hooks.end = fn;
+    w->has_in_process = true;
+}
+
 enum weir_err
 wr_worker_connect(const struct weir_worker *w, const char *name, size_t connections,
                   int64_t command_timeout_ms, struct wr_server **server,
@@ -372,6 +395,12 @@ void *
 weir_delivery_context(const struct weir_delivery *d)
 {
     return d->context;
+}
+
+const char *
+weir_delivery_error(const struct weir_delivery *d)
+{
+    return d->error;
 }
 
 bool

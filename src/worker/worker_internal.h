@@ -40,7 +40,9 @@ struct wr_shared {
     int64_t started_ms;        /* since 1970; never changes */
     _Atomic int64_t jobs_left; /* max_jobs: what may still be claimed */
     _Atomic int64_t processed, failed;
-    _Atomic bool quiet;    /* claim nothing; the service child's */
+    _Atomic bool quiet; /* claim nothing; the service child's */
+    _Atomic bool
+        cron_done; /* the entries of the program are stored; the service child's */
     _Atomic bool stopping; /* the supervisor's */
 };
 
@@ -65,7 +67,10 @@ struct weir_worker {
     struct wr_plugin *plugins; /* in the order they were given */
     weir_startup_fn startup;
     weir_shutdown_fn shutdown;
-    bool has_exec, has_in_process; /* handlers of that kind */
+    struct wr_job_hooks hooks;
+    int64_t job_timeout_ms, keep_result_ms; /* of jobs that do not say it; 0: not said */
+    struct wr_worker_cron *crons;           /* in the order they were given */
+    bool has_exec, has_in_process; /* handlers of that kind; a hook is in process */
     size_t coprocs_n;              /* handlers of that kind */
     _Atomic int stop_pid;          /* the supervisor while it runs; 0: not */
     _Atomic bool stop_asked;
@@ -196,6 +201,20 @@ struct wr_run *wr_runner_take_finished(struct wr_runner *r);
 struct wr_run *wr_runner_take_waiting(struct wr_runner *r);
 /* With mu held: tells a run to stop; higher reasons win. */
 void wr_run_stop(struct wr_run *run, enum wr_stop why);
+
+/* ---- hooks.c ---- */
+
+/* Calls the handler, and the hooks around it. Slot thread. */
+enum weir_outcome wr_hooks_run(struct wr_run *run);
+
+/* ---- crons.c: the cron entries that a program declares ---- */
+
+struct wr_worker_cron;
+
+void wr_crons_free(struct wr_worker_cron *first);
+/* Stores what is not stored yet, once for each run of the worker. Service child. True:
+ * nothing is left to do; else *next_ms is when to call again. */
+bool wr_crons_step(const struct weir_worker *w, struct wr_store *store, int64_t *next_ms);
 
 /* ---- judge.c: what the end of a run means for its job ---- */
 
