@@ -295,6 +295,21 @@ wr_record_write(const struct wr_record *r, struct wr_buf *head, struct wr_buf *t
 
 /* ---- state ---- */
 
+/* Digits, and what stands between those of the stream engine. */
+static bool
+is_token(struct wr_span token)
+{
+    const char *p = token.ptr;
+
+    for (size_t i = 0; i < token.len; i++) {
+        bool digit = p[i] >= '0' && p[i] <= '9';
+
+        if (!digit && (i == 0 || (p[i] != '-' && p[i] != '.')))
+            return false;
+    }
+    return token.len > 0 && token.len < WR_TOKEN_MAX;
+}
+
 bool
 wr_job_state_read(struct wr_span text, struct wr_job_state *out)
 {
@@ -304,14 +319,12 @@ wr_job_state_read(struct wr_span text, struct wr_job_state *out)
                        &out->lost,          &out->interrupted,   &out->snoozes,
                        &out->started_at_ms, &out->max_deliveries};
     struct wr_span token, worker, flag, unique, word;
-    int64_t number;
 
     *out = (struct wr_job_state){0};
     if (!bar || !next_word(&line, &token) || !next_word(&line, &worker) ||
         !next_word(&line, &flag) || !next_word(&line, &unique))
         return false;
-    if (!read_int(token, &number) || token.len >= sizeof(out->token) ||
-        worker.len >= sizeof(out->worker))
+    if (!is_token(token) || worker.len >= sizeof(out->worker))
         return false;
     memcpy(out->token, token.ptr, token.len);
     memcpy(out->worker, worker.ptr, worker.len);

@@ -58,9 +58,13 @@ void wr_record_fini(struct wr_record *record);
  * number is negative, or memory ran out. The same job gives the same bytes. */
 bool wr_record_write(const struct wr_record *r, struct wr_buf *head, struct wr_buf *tail);
 
+/* Bytes of a delivery's token, with its NUL. The list engine draws a number, the stream
+ * engine says entry and count: "1796000000000-5.2". */
+#define WR_TOKEN_MAX 64
+
 /* What of a job changes: the value in the `state` hash. */
 struct wr_job_state {
-    char token[24];
+    char token[WR_TOKEN_MAX];
     char worker[100];
     bool cancelled; /* flagged */
     int64_t keep_ms, deliveries, attempts, lost, interrupted, snoozes, started_at_ms,

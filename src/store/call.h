@@ -3,15 +3,17 @@
  *
  *     struct wr_call call;
  *
- *     wr_call_init(&call, store, queue, &wr_script_list_ack);
+ *     wr_call_init(&call, store, queue, wr_pair_ack);
  *     wr_call_arg(&call, wr_span_str(worker));
  *     wr_call_arg(&call, id);
  *     rc = wr_call_run(&call, err);
  *     ... call.reply, call.word ...
  *     wr_call_fini(&call);
  *
- * The keys come from the script's contract, so a function here serves every engine
- * whose script takes the same arguments.
+ * The keys come from the script's contract, and both engines' scripts of a name take the
+ * same arguments: so a function here serves every engine. Which one a queue has is
+ * believed (a list, at first) until a script answers ENGINE: then the call is made again
+ * with the other one's script, and the belief is changed.
  */
 #ifndef WR_STORE_CALL_H
 #define WR_STORE_CALL_H
@@ -20,16 +22,25 @@
 #include "store/keys.h"
 #include "store/store.h"
 
+enum wr_engine {
+    WR_ENGINE_LIST,
+    WR_ENGINE_STREAM
+};
+
 /* An order waits so long for a worker that is silent. */
 #define WR_ORDER_KEEP_MS 3600000
 
 struct wr_call {
     struct wr_store *store;
     struct wr_queue *queue; /* NULL: the script is about no queue */
+    const struct wr_script *const *pair;
+    enum wr_engine engine;
     const struct wr_script *script;
     struct wr_span *argv;
     size_t argc, cap;
-    bool failed; /* out of memory, or too many words: run says so */
+    bool failed;     /* out of memory, or too many words: run says so */
+    bool one_engine; /* its words are for this engine alone: no other one is tried, but
+                        the belief is changed */
     char numbers[8][24];
     size_t numbers_n;
     struct wr_span inline_argv[48];
@@ -38,8 +49,9 @@ struct wr_call {
     unsigned status;        /* index of the first word in script->statuses */
 };
 
+/* pair: the script of each engine. */
 void wr_call_init(struct wr_call *call, struct wr_store *store, struct wr_queue *queue,
-                  const struct wr_script *script);
+                  const struct wr_script *const *pair);
 void wr_call_key(struct wr_call *call, const char *key); /* of a script about no queue */
 void wr_call_arg(struct wr_call *call, struct wr_span word);
 void wr_call_str(struct wr_call *call, const char *word);
@@ -74,6 +86,7 @@ struct wr_queue {
     struct wr_keys keys;
     char name[132];
     _Atomic bool enrolled; /* this process has put it into the registry */
+    _Atomic int engine;    /* enum wr_engine: the one that answered last */
 };
 
 #endif

@@ -64,7 +64,7 @@ wr_store_cron_each(struct wr_store *store, struct wr_queue *queue,
     do {
         struct wr_call c;
 
-        wr_call_init(&c, store, queue, &wr_script_common_cron_list);
+        wr_call_init(&c, store, queue, wr_pair_cron_list);
         wr_call_now(&c);
         wr_call_str(&c, known);
         wr_call_str(&c, cursor);
@@ -100,7 +100,7 @@ wr_store_cron_get(struct wr_store *store, struct wr_queue *queue, const char *na
 
     *reply = NULL;
     *text = (struct wr_span){"", 0};
-    wr_call_init(&c, store, queue, &wr_script_common_cron_list);
+    wr_call_init(&c, store, queue, wr_pair_cron_list);
     wr_call_now(&c);
     wr_call_str(&c, "");
     wr_call_str(&c, "0");
@@ -143,7 +143,7 @@ put_once(struct wr_store *store, struct wr_queue *queue, const char *name, int64
     struct wr_call c;
     enum weir_err rc;
 
-    wr_call_init(&c, store, queue, &wr_script_common_cron_put);
+    wr_call_init(&c, store, queue, wr_pair_cron_put);
     wr_call_now(&c);
     wr_call_str(&c, name);
     add_rev(&c, rev);
@@ -214,7 +214,7 @@ wr_store_cron_remove(struct wr_store *store, struct wr_queue *queue, const char 
 {
     struct wr_call c;
 
-    wr_call_init(&c, store, queue, &wr_script_common_cron_remove);
+    wr_call_init(&c, store, queue, wr_pair_cron_remove);
     wr_call_now(&c);
     wr_call_str(&c, name);
     add_rev(&c, rev);
@@ -227,7 +227,7 @@ wr_store_cron_pause(struct wr_store *store, struct wr_queue *queue, const char *
 {
     struct wr_call c;
 
-    wr_call_init(&c, store, queue, &wr_script_common_cron_pause);
+    wr_call_init(&c, store, queue, wr_pair_cron_pause);
     wr_call_now(&c);
     wr_call_str(&c, name);
     return change(&c, name, was, err);
@@ -239,7 +239,7 @@ wr_store_cron_resume(struct wr_store *store, struct wr_queue *queue, const char 
 {
     struct wr_call c;
 
-    wr_call_init(&c, store, queue, &wr_script_common_cron_resume);
+    wr_call_init(&c, store, queue, wr_pair_cron_resume);
     wr_call_now(&c);
     wr_call_str(&c, name);
     add_rev(&c, rev);
@@ -290,7 +290,7 @@ wr_store_cron_fire(struct wr_store *store, struct wr_queue *queue,
     *out = (struct wr_cron_fired){.word = WR_CRON_GONE};
     if (tick->at_ms > 0)
         snprintf(at, sizeof(at), "@%lld", (long long)tick->at_ms);
-    wr_call_init(&c, store, queue, &wr_script_list_cron_fire);
+    wr_call_init(&c, store, queue, wr_pair_cron_fire);
     wr_call_now(&c);
     wr_call_str(&c, tick->name);
     wr_call_int(&c, tick->rev);
@@ -317,7 +317,7 @@ wr_store_cron_run(struct wr_store *store, struct wr_queue *queue, const char *na
     enum weir_err rc;
 
     *out = (struct wr_cron_fired){.word = WR_CRON_GONE};
-    wr_call_init(&c, store, queue, &wr_script_list_cron_run);
+    wr_call_init(&c, store, queue, wr_pair_cron_run);
     wr_call_now(&c);
     wr_call_str(&c, name);
     wr_call_str(&c, run);

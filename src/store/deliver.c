@@ -122,7 +122,7 @@ wr_store_reserve(struct wr_store *store, struct wr_queue *queue,
     enum weir_err rc;
 
     *out = (struct wr_batch){.word = WR_RESERVE_EMPTY};
-    wr_call_init(&c, store, queue, &wr_script_list_reserve);
+    wr_call_init(&c, store, queue, wr_pair_reserve);
     fill_reserve(&c, want);
     rc = read_reserve(&c, wr_call_run(&c, err), out, err);
     wr_call_fini(&c);
@@ -137,7 +137,7 @@ wr_store_reserve_send(struct wr_store *store, struct wr_queue *queue,
     struct wr_call c;
     enum weir_err rc;
 
-    wr_call_init(&c, store, queue, &wr_script_list_reserve);
+    wr_call_init(&c, store, queue, wr_pair_reserve);
     fill_reserve(&c, want);
     rc = wr_call_send(&c, conn, deadline_ms, err);
     wr_call_fini(&c);
@@ -153,7 +153,7 @@ wr_store_reserve_recv(struct wr_store *store, struct wr_queue *queue,
     enum weir_err rc;
 
     *out = (struct wr_batch){.word = WR_RESERVE_EMPTY};
-    wr_call_init(&c, store, queue, &wr_script_list_reserve);
+    wr_call_init(&c, store, queue, wr_pair_reserve);
     rc = read_reserve(&c, wr_call_recv(&c, conn, deadline_ms, err), out, err);
     wr_call_fini(&c);
     return rc;
@@ -171,7 +171,7 @@ wr_store_exchange(struct wr_store *store, struct wr_queue *queue,
     *out = (struct wr_batch){.word = WR_RESERVE_EMPTY};
     if (acked)
         memset(acked, 0, n * sizeof(*acked)); /* WR_ANSWERED_OK */
-    wr_call_init(&c, store, queue, &wr_script_list_exchange);
+    wr_call_init(&c, store, queue, wr_pair_exchange);
     fill_reserve(&c, want);
     for (size_t i = 0; i < n; i++) {
         wr_call_arg(&c, answers[i].id);
@@ -241,19 +241,20 @@ release_item(struct wr_call *c, const struct wr_answer *a, char number[24])
 }
 
 static enum weir_err
-answer(struct wr_store *store, struct wr_queue *queue, const struct wr_script *script,
-       item_fn item, const char *worker, const struct wr_answer *answers, size_t n,
-       enum wr_answered *out, struct weir_error *err)
+answer(struct wr_store *store, struct wr_queue *queue,
+       const struct wr_script *const *pair, item_fn item, const char *worker,
+       const struct wr_answer *answers, size_t n, enum wr_answered *out,
+       struct weir_error *err)
 {
     char(*numbers)[24] = calloc(n > 0 ? n : 1, sizeof(*numbers));
     struct wr_call c;
     enum weir_err rc;
 
     if (!numbers)
-        return wr_fail(err, WEIR_E_NO_MEMORY, 0, "%s", script->name);
+        return wr_fail(err, WEIR_E_NO_MEMORY, 0, "%s", pair[0]->name);
     if (out)
         memset(out, 0, n * sizeof(*out)); /* WR_ANSWERED_OK */
-    wr_call_init(&c, store, queue, script);
+    wr_call_init(&c, store, queue, pair);
     wr_call_now(&c);
     wr_call_str(&c, worker);
     for (size_t i = 0; i < n; i++) {
@@ -275,8 +276,7 @@ wr_store_ack(struct wr_store *store, struct wr_queue *queue, const char *worker,
              const struct wr_answer *answers, size_t n, enum wr_answered *out,
              struct weir_error *err)
 {
-    return answer(store, queue, &wr_script_list_ack, ack_item, worker, answers, n, out,
-                  err);
+    return answer(store, queue, wr_pair_ack, ack_item, worker, answers, n, out, err);
 }
 
 enum weir_err
@@ -284,8 +284,8 @@ wr_store_ack_then(struct wr_store *store, struct wr_queue *queue, const char *wo
                   const struct wr_answer *answers, size_t n, enum wr_answered *out,
                   struct weir_error *err)
 {
-    return answer(store, queue, &wr_script_list_ack_then, then_item, worker, answers, n,
-                  out, err);
+    return answer(store, queue, wr_pair_ack_then, then_item, worker, answers, n, out,
+                  err);
 }
 
 enum weir_err
@@ -293,8 +293,7 @@ wr_store_retry(struct wr_store *store, struct wr_queue *queue, const char *worke
                const struct wr_answer *answers, size_t n, enum wr_answered *out,
                struct weir_error *err)
 {
-    return answer(store, queue, &wr_script_list_retry, retry_item, worker, answers, n,
-                  out, err);
+    return answer(store, queue, wr_pair_retry, retry_item, worker, answers, n, out, err);
 }
 
 enum weir_err
@@ -302,8 +301,7 @@ wr_store_bury(struct wr_store *store, struct wr_queue *queue, const char *worker
               const struct wr_answer *answers, size_t n, enum wr_answered *out,
               struct weir_error *err)
 {
-    return answer(store, queue, &wr_script_list_bury, bury_item, worker, answers, n, out,
-                  err);
+    return answer(store, queue, wr_pair_bury, bury_item, worker, answers, n, out, err);
 }
 
 enum weir_err
@@ -311,8 +309,8 @@ wr_store_release(struct wr_store *store, struct wr_queue *queue, const char *wor
                  const struct wr_answer *answers, size_t n, enum wr_answered *out,
                  struct weir_error *err)
 {
-    return answer(store, queue, &wr_script_list_release, release_item, worker, answers, n,
-                  out, err);
+    return answer(store, queue, wr_pair_release, release_item, worker, answers, n, out,
+                  err);
 }
 
 enum weir_err
@@ -327,7 +325,7 @@ wr_store_extend(struct wr_store *store, struct wr_queue *queue, const char *work
     if (!limits)
         return wr_fail(err, WEIR_E_NO_MEMORY, 0, "extend");
     memset(out, 0, n * sizeof(*out)); /* WR_EXTEND_OK */
-    wr_call_init(&c, store, queue, &wr_script_list_extend);
+    wr_call_init(&c, store, queue, wr_pair_extend);
     wr_call_now(&c);
     wr_call_str(&c, worker);
     wr_call_int(&c, lease_ms);
@@ -354,7 +352,7 @@ wr_store_progress(struct wr_store *store, struct wr_queue *queue, const char *wo
     struct wr_call c;
     enum weir_err rc;
 
-    wr_call_init(&c, store, queue, &wr_script_list_progress);
+    wr_call_init(&c, store, queue, wr_pair_progress);
     wr_call_str(&c, worker);
     wr_call_arg(&c, id);
     wr_call_arg(&c, token);

@@ -28,7 +28,7 @@ wr_store_promote(struct wr_store *store, struct wr_queue *queue, size_t limit,
     enum weir_err rc;
 
     *out = (struct wr_moved){.next_us = -1};
-    wr_call_init(&c, store, queue, &wr_script_list_promote);
+    wr_call_init(&c, store, queue, wr_pair_promote);
     wr_call_now(&c);
     wr_call_int(&c, (int64_t)limit);
     rc = wr_call_run(&c, err);
@@ -51,7 +51,7 @@ wr_store_reclaim(struct wr_store *store, struct wr_queue *queue,
     enum weir_err rc;
 
     *out = (struct wr_moved){.next_ms = -1};
-    wr_call_init(&c, store, queue, &wr_script_list_reclaim);
+    wr_call_init(&c, store, queue, wr_pair_reclaim);
     wr_call_now(&c);
     wr_call_int(&c, how->lease_ms);
     if (first) {
@@ -89,7 +89,7 @@ wr_store_reclaim_held(struct wr_store *store, struct wr_queue *queue,
     enum weir_err rc;
 
     *out = (struct wr_moved){.next_ms = -1};
-    wr_call_init(&c, store, queue, &wr_script_list_reclaim_held);
+    wr_call_init(&c, store, queue, wr_pair_reclaim_held);
     wr_call_now(&c);
     wr_call_str(&c, dead_worker);
     wr_call_str(&c, death ? death : "");
@@ -123,7 +123,7 @@ wr_store_forget(struct wr_store *store, struct wr_queue *queue, size_t limit,
     enum weir_err rc;
 
     *out = (struct wr_moved){.next_ms = -1};
-    wr_call_init(&c, store, queue, &wr_script_common_forget);
+    wr_call_init(&c, store, queue, wr_pair_forget);
     wr_call_now(&c);
     wr_call_int(&c, (int64_t)limit);
     wr_call_int(&c, KEPT_MAX_JOBS);
@@ -152,7 +152,7 @@ wr_store_trim(struct wr_store *store, struct wr_queue *queue, size_t limit,
     enum weir_err rc;
 
     *out = (struct wr_moved){.next_ms = -1};
-    wr_call_init(&c, store, queue, &wr_script_common_trim);
+    wr_call_init(&c, store, queue, wr_pair_trim);
     wr_call_now(&c);
     wr_call_int(&c, (int64_t)limit);
     wr_call_int(&c, DEAD_MAX_JOBS);
@@ -174,7 +174,7 @@ wr_store_sweep(struct wr_store *store, struct wr_queue *queue, int64_t idle_ms,
     struct wr_call c;
     enum weir_err rc;
 
-    wr_call_init(&c, store, queue, &wr_script_list_sweep);
+    wr_call_init(&c, store, queue, wr_pair_sweep);
     wr_call_now(&c);
     wr_call_int(&c, idle_ms);
     wr_call_str(&c, at->producers);
@@ -200,7 +200,7 @@ wr_store_lead(struct wr_store *store, struct wr_queue *queue, const char *me,
 
     *leads = false;
     value[0] = '\0';
-    wr_call_init(&c, store, queue, &wr_script_common_lead);
+    wr_call_init(&c, store, queue, wr_pair_lead);
     wr_call_now(&c);
     wr_call_str(&c, me);
     wr_call_str(&c, seen);
@@ -223,7 +223,7 @@ wr_store_unlead(struct wr_store *store, struct wr_queue *queue, const char *me,
     struct wr_call c;
     enum weir_err rc;
 
-    wr_call_init(&c, store, queue, &wr_script_common_lead);
+    wr_call_init(&c, store, queue, wr_pair_lead);
     wr_call_now(&c);
     wr_call_str(&c, me);
     wr_call_str(&c, "");

@@ -42,7 +42,7 @@ wr_store_log(struct wr_store *store, struct wr_queue *queue, const char *worker,
     if (!numbers)
         return wr_fail(err, WEIR_E_NO_MEMORY, 0, "log");
     memset(out, 0, n * sizeof(*out)); /* WR_LOGGED_OK */
-    wr_call_init(&c, store, queue, &wr_script_list_log);
+    wr_call_init(&c, store, queue, wr_pair_log);
     wr_call_str(&c, worker);
     wr_call_int(&c, HEAD_MAX);
     wr_call_int(&c, TAIL_MAX);
@@ -74,7 +74,7 @@ wr_store_output(struct wr_store *store, struct wr_queue *queue, struct wr_span i
     enum weir_err rc;
 
     *out = NULL;
-    wr_call_init(&c, store, queue, &wr_script_list_output);
+    wr_call_init(&c, store, queue, wr_pair_output);
     wr_call_arg(&c, id);
     if (number > 0)
         wr_call_int(&c, number);

@@ -25,7 +25,7 @@ wr_store_tell_worker(struct wr_store *store, struct wr_span worker, const char *
     memcpy(name, worker.ptr, worker.len);
     name[worker.len] = '\0';
     wr_key_hint(key, wr_store_namespace(store), name);
-    wr_call_init(&c, store, NULL, &wr_script_common_hint);
+    wr_call_init(&c, store, NULL, wr_pair_hint);
     wr_call_key(&c, key);
     wr_call_str(&c, what);
     if (wr_call_run(&c, NULL) != WEIR_OK)
@@ -40,7 +40,7 @@ wr_store_cancel(struct wr_store *store, struct wr_queue *queue, const struct wr_
     struct wr_call c;
     enum weir_err rc;
 
-    wr_call_init(&c, store, queue, &wr_script_list_cancel);
+    wr_call_init(&c, store, queue, wr_pair_cancel);
     for (size_t i = 0; i < n; i++)
         wr_call_arg(&c, ids[i]);
     rc = wr_call_run(&c, err);
@@ -68,7 +68,7 @@ wr_store_reschedule(struct wr_store *store, struct wr_queue *queue, struct wr_sp
     struct wr_call c;
     enum weir_err rc;
 
-    wr_call_init(&c, store, queue, &wr_script_list_reschedule);
+    wr_call_init(&c, store, queue, wr_pair_reschedule);
     wr_call_now(&c);
     wr_call_arg(&c, id);
     wr_call_arg(&c, due);
@@ -94,9 +94,10 @@ wr_store_reschedule(struct wr_store *store, struct wr_queue *queue, struct wr_sp
 
 /* replay and purge: word, how many moved, then from element `first` on the notes. */
 static enum weir_err
-move_dead(struct wr_store *store, struct wr_queue *queue, const struct wr_script *script,
-          size_t first, const struct wr_span *ids, size_t n, int64_t before_ms,
-          enum wr_replayed *out, size_t *moved, struct weir_error *err)
+move_dead(struct wr_store *store, struct wr_queue *queue,
+          const struct wr_script *const *pair, size_t first, const struct wr_span *ids,
+          size_t n, int64_t before_ms, enum wr_replayed *out, size_t *moved,
+          struct weir_error *err)
 {
     struct wr_call c;
     enum weir_err rc;
@@ -104,13 +105,13 @@ move_dead(struct wr_store *store, struct wr_queue *queue, const struct wr_script
     *moved = 0;
     if (out)
         memset(out, 0, n * sizeof(*out)); /* WR_REPLAY_OK */
-    wr_call_init(&c, store, queue, script);
+    wr_call_init(&c, store, queue, pair);
     wr_call_int(&c, (int64_t)n);
     if (before_ms > 0)
         wr_call_int(&c, before_ms);
     else
         wr_call_str(&c, "");
-    if (script == &wr_script_list_replay)
+    if (pair == wr_pair_replay)
         wr_call_str(&c, "0");
     for (size_t i = 0; ids && i < n; i++)
         wr_call_arg(&c, ids[i]);
@@ -123,7 +124,7 @@ move_dead(struct wr_store *store, struct wr_queue *queue, const struct wr_script
         int word = wr_call_word(&c, i + 1, replay_words);
 
         if (at < 0 || (size_t)at >= n || word < 0)
-            rc = wr_fail(err, WEIR_E_CORRUPT, 0, "%s: odd note", script->name);
+            rc = wr_fail(err, WEIR_E_CORRUPT, 0, "%s: odd note", c.script->name);
         else
             out[at] = (enum wr_replayed)word;
     }
@@ -136,8 +137,7 @@ wr_store_replay(struct wr_store *store, struct wr_queue *queue, const struct wr_
                 size_t n, int64_t before_ms, enum wr_replayed *out, size_t *moved,
                 struct weir_error *err)
 {
-    return move_dead(store, queue, &wr_script_list_replay, 3, ids, n, before_ms, out,
-                     moved, err);
+    return move_dead(store, queue, wr_pair_replay, 3, ids, n, before_ms, out, moved, err);
 }
 
 enum weir_err
@@ -149,7 +149,7 @@ wr_store_replay_page(struct wr_store *store, struct wr_queue *queue, size_t n,
     enum weir_err rc;
 
     *looked = *moved = 0;
-    wr_call_init(&c, store, queue, &wr_script_list_replay);
+    wr_call_init(&c, store, queue, wr_pair_replay);
     wr_call_int(&c, (int64_t)n);
     if (before_ms > 0)
         wr_call_int(&c, before_ms);
@@ -170,8 +170,7 @@ wr_store_purge(struct wr_store *store, struct wr_queue *queue, const struct wr_s
                size_t n, int64_t before_ms, enum wr_replayed *out, size_t *moved,
                struct weir_error *err)
 {
-    return move_dead(store, queue, &wr_script_common_purge, 2, ids, n, before_ms, out,
-                     moved, err);
+    return move_dead(store, queue, wr_pair_purge, 2, ids, n, before_ms, out, moved, err);
 }
 
 enum weir_err
@@ -184,7 +183,7 @@ wr_store_pause(struct wr_store *store, struct wr_queue *queue, const char *who,
 
     wr_text_given_word_encode(&by, wr_span_str(who));
     wr_text_given_word_encode(&reason, wr_span_str(why ? why : ""));
-    wr_call_init(&c, store, queue, &wr_script_list_pause);
+    wr_call_init(&c, store, queue, wr_pair_pause);
     wr_call_now(&c);
     wr_call_arg(&c, by.len > 0 ? wr_buf_span(&by) : wr_span_str("-"));
     wr_call_arg(&c, reason.len > 0 ? wr_buf_span(&reason) : wr_span_str("-"));
@@ -204,7 +203,7 @@ wr_store_resume(struct wr_store *store, struct wr_queue *queue, bool *was,
     struct wr_call c;
     enum weir_err rc;
 
-    wr_call_init(&c, store, queue, &wr_script_list_resume);
+    wr_call_init(&c, store, queue, wr_pair_resume);
     rc = wr_call_run(&c, err);
     if (rc == WEIR_OK && was)
         *was = wr_call_is(&c, "AGAIN");
@@ -222,7 +221,7 @@ wr_store_order(struct wr_store *store, const char *worker, enum wr_order order,
     int word = 0;
 
     wr_key_worker(key, wr_store_namespace(store), worker);
-    wr_call_init(&c, store, NULL, &wr_script_common_order);
+    wr_call_init(&c, store, NULL, wr_pair_order);
     wr_call_key(&c, key);
     wr_call_now(&c);
     wr_call_str(&c, order_words[order]);
@@ -257,7 +256,7 @@ wr_store_create(struct wr_store *store, struct wr_queue *queue,
     enum weir_err rc;
 
     wr_channel_renew(&mark);
-    wr_call_init(&c, store, queue, &wr_script_list_create);
+    wr_call_init(&c, store, queue, wr_pair_create);
     wr_call_str(&c, mark.name);
     if (limits) {
         add_limit(&c, "payload_max", limits->payload_max);
@@ -282,7 +281,7 @@ wr_store_configure(struct wr_store *store, struct wr_queue *queue,
     enum weir_err rc;
 
     wr_channel_renew(&mark);
-    wr_call_init(&c, store, queue, &wr_script_list_create);
+    wr_call_init(&c, store, queue, wr_pair_create);
     wr_call_str(&c, mark.name);
     for (size_t i = 0; i < 2 * n; i++)
         wr_call_arg(&c, pairs[i]);
@@ -314,7 +313,7 @@ wr_store_audit(struct wr_store *store, struct wr_queue *queue, struct wr_reply *
     struct wr_call c;
     enum weir_err rc;
 
-    wr_call_init(&c, store, queue, &wr_script_list_audit);
+    wr_call_init(&c, store, queue, wr_pair_audit);
     wr_call_now(&c);
     rc = look(&c, out, err);
     wr_call_fini(&c);
@@ -328,7 +327,7 @@ wr_store_inspect(struct wr_store *store, struct wr_queue *queue, struct wr_span 
     struct wr_call c;
     enum weir_err rc;
 
-    wr_call_init(&c, store, queue, &wr_script_list_inspect);
+    wr_call_init(&c, store, queue, wr_pair_inspect);
     wr_call_now(&c);
     wr_call_arg(&c, id);
     wr_call_int(&c, (int64_t)bytes_max);
@@ -350,7 +349,7 @@ wr_store_browse(struct wr_store *store, struct wr_queue *queue, const char *plac
     struct wr_call c;
     enum weir_err rc;
 
-    wr_call_init(&c, store, queue, &wr_script_list_browse);
+    wr_call_init(&c, store, queue, wr_pair_browse);
     wr_call_str(&c, place);
     wr_call_int(&c, (int64_t)offset);
     wr_call_int(&c, (int64_t)limit);
@@ -366,7 +365,7 @@ wr_store_locate(struct wr_store *store, struct wr_queue *queue, const struct wr_
     struct wr_call c;
     enum weir_err rc;
 
-    wr_call_init(&c, store, queue, &wr_script_list_locate);
+    wr_call_init(&c, store, queue, wr_pair_locate);
     wr_call_str(&c, scan ? "1" : "0");
     for (size_t i = 0; i < n; i++)
         wr_call_arg(&c, ids[i]);
@@ -383,7 +382,7 @@ wr_store_walk(struct wr_store *store, struct wr_queue *queue, const char *name,
     struct wr_call c;
     enum weir_err rc;
 
-    wr_call_init(&c, store, queue, &wr_script_list_walk);
+    wr_call_init(&c, store, queue, wr_pair_walk);
     wr_call_str(&c, name);
     wr_call_str(&c, cursor);
     wr_call_int(&c, (int64_t)limit);

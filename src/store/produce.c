@@ -97,8 +97,7 @@ admit_once(struct wr_store *store, struct wr_queue *queue, struct wr_channel *ch
             return rc;
     }
     wr_channel_renew(&mark);
-    wr_call_init(&c, store, queue,
-                 due ? &wr_script_list_schedule : &wr_script_list_enqueue);
+    wr_call_init(&c, store, queue, due ? wr_pair_schedule : wr_pair_enqueue);
     fill_admit(&c, channel, mark.name, items, n, due);
     rc = wr_call_run(&c, err);
     if (rc == WEIR_OK && (wr_call_is(&c, "CLASH") || wr_call_is(&c, "LATE")))
@@ -184,7 +183,7 @@ replace_once(struct wr_store *store, struct wr_queue *queue, struct wr_channel *
     struct wr_call c;
     enum weir_err rc;
 
-    wr_call_init(&c, store, queue, &wr_script_list_replace);
+    wr_call_init(&c, store, queue, wr_pair_replace);
     fill_replace(&c, channel, item);
     rc = wr_call_run(&c, err);
     *again = rc == WEIR_OK && (wr_call_is(&c, "CLASH") || wr_call_is(&c, "LATE"));
@@ -234,7 +233,7 @@ wr_store_farewell(struct wr_store *store, struct wr_queue *queue,
 {
     struct wr_call c;
 
-    wr_call_init(&c, store, queue, &wr_script_common_farewell);
+    wr_call_init(&c, store, queue, wr_pair_farewell);
     for (size_t i = 0; i < n; i++) {
         if (channels[i].name[0] != '\0')
             wr_call_str(&c, channels[i].name);

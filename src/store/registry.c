@@ -38,7 +38,7 @@ wr_store_each_queue(struct wr_store *store, wr_queue_name_fn each, void *context
     enum weir_err rc;
 
     wr_key_queues(key, wr_store_namespace(store));
-    wr_call_init(&c, store, NULL, &wr_script_common_registry);
+    wr_call_init(&c, store, NULL, wr_pair_registry);
     wr_call_key(&c, key);
     rc = wr_call_run(&c, err);
     for (size_t i = 1; rc == WEIR_OK && go_on && i < wr_reply_len(c.reply); i++) {
@@ -57,7 +57,7 @@ wr_store_enroll(struct wr_store *store, struct wr_queue *queue, struct weir_erro
     enum weir_err rc;
 
     wr_key_queues(key, wr_store_namespace(store));
-    wr_call_init(&c, store, NULL, &wr_script_common_enroll);
+    wr_call_init(&c, store, NULL, wr_pair_enroll);
     wr_call_key(&c, key);
     wr_call_str(&c, queue->name);
     rc = wr_call_run(&c, err);
@@ -77,7 +77,7 @@ wr_store_roster(struct wr_store *store, size_t limit, struct wr_reply **out,
 
     *out = NULL;
     wr_key_workers(key, wr_store_namespace(store));
-    wr_call_init(&c, store, NULL, &wr_script_common_roster);
+    wr_call_init(&c, store, NULL, wr_pair_roster);
     wr_call_key(&c, key);
     wr_call_now(&c);
     wr_call_int(&c, (int64_t)limit);
@@ -102,7 +102,7 @@ describe(struct wr_store *store, const struct wr_beat *beat, enum wr_order *orde
     int word = 0;
 
     wr_key_worker(key, wr_store_namespace(store), beat->worker);
-    wr_call_init(&c, store, NULL, &wr_script_common_describe);
+    wr_call_init(&c, store, NULL, wr_pair_describe);
     wr_call_key(&c, key);
     wr_call_int(&c, beat->leave ? 0 : WORKER_OLD_MS);
     wr_call_int(&c, WR_ORDER_KEEP_MS);
@@ -127,7 +127,7 @@ wr_store_beat(struct wr_store *store, const struct wr_beat *beat, enum wr_order 
     enum weir_err rc;
 
     wr_key_workers(key, wr_store_namespace(store));
-    wr_call_init(&c, store, NULL, &wr_script_common_beat);
+    wr_call_init(&c, store, NULL, wr_pair_beat);
     wr_call_key(&c, key);
     wr_call_now(&c);
     wr_call_str(&c, beat->worker);

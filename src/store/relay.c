@@ -109,7 +109,7 @@ outbox_done(struct wr_store *store, struct wr_queue *queue, struct wr_span token
     struct wr_call c;
     enum weir_err rc;
 
-    wr_call_init(&c, store, queue, &wr_script_common_outbox_done);
+    wr_call_init(&c, store, queue, wr_pair_outbox_done);
     wr_call_arg(&c, token);
     rc = wr_call_run(&c, err);
     wr_call_fini(&c);
@@ -144,7 +144,7 @@ wr_store_relay_late(struct wr_store *store, struct wr_queue *queue, int64_t age_
 
     *relayed = 0;
     *more = false;
-    wr_call_init(&c, store, queue, &wr_script_common_outbox);
+    wr_call_init(&c, store, queue, wr_pair_outbox);
     wr_call_now(&c);
     wr_call_int(&c, age_ms);
     wr_call_int(&c, (int64_t)limit);

@@ -15,6 +15,7 @@
 
 #define COMMAND_TIMEOUT_MS 5000
 #define BACKOFF_CAP_MS 500
+#define ENGINE_TRIES 3
 
 struct wr_store {
     struct wr_server *server;
@@ -159,24 +160,31 @@ wr_channel_renew(struct wr_channel *channel)
 
 /* ---- one call ---- */
 
+static void
+put_keys(struct wr_call *c)
+{
+    for (size_t i = 0; c->queue && c->script->keys && i < c->script->nkeys; i++)
+        wr_call_arg(c, c->queue->keys.key[c->script->keys[i]]);
+}
+
 void
 wr_call_init(struct wr_call *c, struct wr_store *store, struct wr_queue *queue,
-             const struct wr_script *script)
+             const struct wr_script *const *pair)
 {
     c->store = store;
     c->queue = queue;
-    c->script = script;
+    c->pair = pair;
+    c->engine = queue ? (enum wr_engine)queue->engine : WR_ENGINE_LIST;
+    c->script = pair[c->engine];
     c->argv = c->inline_argv;
     c->argc = 0;
     c->cap = sizeof(c->inline_argv) / sizeof(c->inline_argv[0]);
     c->failed = false;
+    c->one_engine = false;
     c->numbers_n = 0;
     c->reply = NULL;
     c->status = 0;
-    if (queue && script->keys) {
-        for (size_t i = 0; i < script->nkeys; i++)
-            wr_call_arg(c, queue->keys.key[script->keys[i]]);
-    }
+    put_keys(c);
 }
 
 static bool
@@ -305,6 +313,29 @@ run_until(struct wr_call *c, int64_t deadline_ms, struct weir_error *err)
     }
 }
 
+/* After ENGINE: the same call by the other engine's script, which has other keys. */
+static void
+change_engine(struct wr_call *c)
+{
+    size_t had = c->script->nkeys, words = c->argc - had;
+    struct wr_span *args = malloc((words > 0 ? words : 1) * sizeof(*args));
+
+    if (!args) {
+        c->failed = true;
+        return;
+    }
+    memcpy(args, c->argv + had, words * sizeof(*args));
+    wr_reply_free(c->reply);
+    c->reply = NULL;
+    c->engine = c->engine == WR_ENGINE_LIST ? WR_ENGINE_STREAM : WR_ENGINE_LIST;
+    c->script = c->pair[c->engine];
+    c->argc = 0;
+    put_keys(c);
+    for (size_t i = 0; i < words; i++)
+        wr_call_arg(c, args[i]);
+    free(args);
+}
+
 static enum weir_err
 common_word(const struct wr_call *c, struct weir_error *err)
 {
@@ -314,7 +345,8 @@ common_word(const struct wr_call *c, struct weir_error *err)
         return wr_fail(err, WEIR_E_NO_QUEUE, 0, "no such queue: %s", queue);
     if (wr_call_is(c, "ENGINE"))
         return wr_fail(err, WEIR_E_WRONG_ENGINE, 0,
-                       "queue %s is stored by another engine than list", queue);
+                       "queue %s is stored by another engine than %s", queue,
+                       c->engine == WR_ENGINE_LIST ? "list" : "stream");
     if (wr_call_is(c, "CORRUPT"))
         return wr_fail(err, WEIR_E_CORRUPT, 0,
                        "queue %s: its config key is gone but jobs are there (evicted, or "
@@ -335,17 +367,51 @@ name_queue(const struct wr_call *c, enum weir_err rc, struct weir_error *err)
     return wr_fail(err, rc, 0, "queue %s: %s", wr_queue_name(c->queue), text);
 }
 
-enum weir_err
-wr_call_run(struct wr_call *c, struct weir_error *err)
+/* The engine that did not answer ENGINE is the queue's. */
+static void
+believe(struct wr_call *c)
+{
+    if (c->queue && c->queue->engine != (int)c->engine)
+        c->queue->engine = (int)c->engine;
+}
+
+static enum weir_err
+run(struct wr_call *c, int64_t deadline_ms, struct weir_error *err)
 {
     enum weir_err rc;
 
     if (c->failed)
         return wr_fail(err, WEIR_E_NO_MEMORY, 0, "%s", c->script->name);
-    rc = run_until(c, wr_clock_ms() + c->store->timeout_ms, err);
+    rc = run_until(c, deadline_ms, err);
     if (rc != WEIR_OK)
         return name_queue(c, rc, err);
     return common_word(c, err);
+}
+
+/* A queue may change its engine between two tries: a few are enough. */
+enum weir_err
+wr_call_run(struct wr_call *c, struct weir_error *err)
+{
+    int64_t deadline = wr_clock_ms() + c->store->timeout_ms;
+    enum weir_err rc = run(c, deadline, err);
+
+    for (int tries = 0; rc == WEIR_E_WRONG_ENGINE && c->queue && tries < ENGINE_TRIES;
+         tries++) {
+        enum wr_engine other = c->engine == WR_ENGINE_LIST ? WR_ENGINE_STREAM
+                                                           : WR_ENGINE_LIST;
+
+        if (!c->pair[other])
+            return rc;
+        if (c->one_engine) {
+            c->queue->engine = (int)other;
+            return rc;
+        }
+        change_engine(c);
+        rc = run(c, deadline, err);
+    }
+    if (rc == WEIR_OK)
+        believe(c);
+    return rc;
 }
 
 enum weir_err
@@ -364,7 +430,12 @@ wr_call_recv(struct wr_call *c, struct wr_conn *conn, int64_t deadline_ms,
     enum weir_err rc = wr_script_recv(conn, c->script, deadline_ms, &c->reply, &c->status,
                                       err);
 
-    return rc == WEIR_OK ? common_word(c, err) : rc;
+    if (rc == WEIR_OK)
+        rc = common_word(c, err);
+    if (rc == WEIR_E_WRONG_ENGINE)
+        c->queue->engine = c->engine == WR_ENGINE_LIST ? WR_ENGINE_STREAM
+                                                       : WR_ENGINE_LIST;
+    return rc;
 }
 
 void

@@ -12,7 +12,7 @@ wr_store_wait(struct wr_store *store, struct wr_queue *queue, struct wr_span id,
     enum weir_err rc;
 
     *ended = false;
-    wr_call_init(&c, store, queue, &wr_script_list_wait);
+    wr_call_init(&c, store, queue, wr_pair_wait);
     wr_call_now(&c);
     wr_call_arg(&c, id);
     wr_call_str(&c, tag);

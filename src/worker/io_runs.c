@@ -117,7 +117,7 @@ wr_io_send_progress(struct wr_io *io, int64_t now)
     io->progress_ms = now + PROGRESS_MS;
     for (size_t i = 0; i < r->n; i++) {
         struct wr_run *run = &r->runs[i];
-        char id[256], token[24], text[256];
+        char id[256], token[WR_TOKEN_MAX], text[256];
         struct wr_queue *queue = NULL;
         enum wr_extended word;
 

@@ -61,7 +61,7 @@ wr_lease_margin_ms(int64_t lease_ms)
 struct held {
     struct wr_run *run;
     struct wr_queue *queue;
-    char id[256], token[24];
+    char id[256], token[WR_TOKEN_MAX];
     int64_t limit_ms;
 };
 

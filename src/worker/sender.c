@@ -30,7 +30,7 @@
 struct wr_output {
     struct wr_output *next; /* in the sender's list, guarded by its lock */
     struct wr_sender *sender;
-    char queue[132], id[256], token[24];
+    char queue[132], id[256], token[WR_TOKEN_MAX];
     int64_t began_ms; /* monotonic: handed out */
 
     pthread_mutex_t mu; /* guards the buffer; taken alone */

@@ -22,6 +22,8 @@
 
 #include <weir/error.h>
 
+#include "model/codec.h"
+
 #define WR_SLOTS_MAX 1024
 
 enum wr_slot_state {
@@ -35,7 +37,7 @@ struct wr_slot {
     _Atomic int pgid;  /* process group of its exec job; 0: none */
     char queue[132];   /* NUL-terminated */
     char id[256];
-    char token[24];
+    char token[WR_TOKEN_MAX];
 };
 
 struct wr_slots {

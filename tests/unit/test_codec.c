@@ -482,24 +482,30 @@ a_state_is_read_field_by_field(void **unused)
     assert_true(wr_job_state_read(wr_span_str("17 - - - 1 2 3 4 5 6 7 8|"), &s));
     assert_false(s.cancelled);
     assert_int_equal(s.progress.len, 0);
+    assert_true(
+        wr_job_state_read(wr_span_str("1796000000000-5.2.3 w - - 1 2 3 4 5 6 7 8|"), &s));
+    assert_string_equal(s.token, "1796000000000-5.2.3"); /* of the stream engine */
 }
 
 static void
 what_is_no_state_is_refused(void **unused)
 {
-    static const char *const states[] = {
-        "",
-        "|",
-        "1|",
-        "17 w - - 1 2 3 4 5 6 7|",
-        "17 w - - 1 2 3 4 5 6 7 8",
-        "17 w - - 1 2 3 4 5 6 7 x|",
-        "17 w - - 1 2 3 4 5 6 7 -8|",
-        "17  w - - 1 2 3 4 5 6 7 8|",
-        "x w - - 1 2 3 4 5 6 7 8|",
-        "17 w - - 1 2 3 4 5 6 7 8 9|",
-        "123456789012345678901234 w - - 1 2 3 4 5 6 7 8|",
-        "17 w - - 99999999999999999999 2 3 4 5 6 7 8|"};
+    static const char *const states[] = {"",
+                                         "|",
+                                         "1|",
+                                         "17 w - - 1 2 3 4 5 6 7|",
+                                         "17 w - - 1 2 3 4 5 6 7 8",
+                                         "17 w - - 1 2 3 4 5 6 7 x|",
+                                         "17 w - - 1 2 3 4 5 6 7 -8|",
+                                         "17  w - - 1 2 3 4 5 6 7 8|",
+                                         "x w - - 1 2 3 4 5 6 7 8|",
+                                         "17 w - - 1 2 3 4 5 6 7 8 9|",
+                                         "17..x w - - 1 2 3 4 5 6 7 8|",
+                                         "-17 w - - 1 2 3 4 5 6 7 8|",
+                                         "12345678901234567890123456789012345678901234567"
+                                         "89012345678901234 w - - 1 2 3 4 5 "
+                                         "6 7 8|",
+                                         "17 w - - 99999999999999999999 2 3 4 5 6 7 8|"};
     char long_worker[200];
     struct wr_job_state s;
 

@@ -57,8 +57,10 @@ write_text(const char *name, const char *text)
 static int
 make_copy(void **state)
 {
-    static const char *const folders[] = {"lua", "lua/list",  "lua/include", "lua/common",
-                                          "src", "src/model", "out"};
+    static const char *const folders[] = {
+        "lua",      "lua/list",         "lua/include", "lua/common",
+        "lua/both", "lua/list/include", "lua/stream",  "lua/stream/include",
+        "src",      "src/model",        "out"};
     static char text[TEXT_MAX];
     char path[512];
 
@@ -260,6 +262,71 @@ the_header_and_the_page_name_every_script(void **state)
     expect_in(text, "An item may be answered:\n\n- `STALE`: another");
 }
 
+/* A script of both engines, and an include that each has its own of. */
+static void
+write_both(void)
+{
+    write_text("lua/both/look.lua",
+               "--- look: looks.\n--\n-- @flags no-writes\n"
+               "-- @key list:ready LIST ids that wait\n"
+               "-- @key stream:stream STREAM entries\n"
+               "-- @key stats HASH the counters\n"
+               "-- @returns OK seen\n"
+               "--- @include waits\n"
+               "return {'OK', waits(k), redis.call('HLEN', k.stats), ENGINE}\n");
+    write_text("lua/list/include/waits.lua", "--- waits(k): so many.\n"
+                                             "local function waits(k)\n"
+                                             "  return redis.call('LLEN', k.ready)\n"
+                                             "end\n");
+    write_text("lua/stream/include/waits.lua", "--- waits(k): so many.\n"
+                                               "local function waits(k)\n"
+                                               "  return redis.call('XLEN', k.stream)\n"
+                                               "end\n");
+    write_text("lua/include/waits.lua", "this is taken only where an engine has none\n");
+}
+
+static void
+a_script_of_both_engines_is_built_for_each(void **state)
+{
+    static char text[TEXT_MAX];
+
+    (void)state;
+    write_both();
+    pack_good();
+    read_output("scripts.gen.h", text);
+    expect_in(text, "extern const struct wr_script wr_script_list_look;\n");
+    expect_in(text, "extern const struct wr_script wr_script_stream_look;\n");
+    expect_in(text, "extern const struct wr_script *const wr_pair_look[];\n");
+    read_output("scripts.gen.c", text);
+    expect_in(text, "keys_list_look[] = {WR_QUEUE_KEY_ready, WR_QUEUE_KEY_stats, };");
+    expect_in(text, "keys_stream_look[] = {WR_QUEUE_KEY_stream, WR_QUEUE_KEY_stats, };");
+    expect_in(text, "wr_pair_look[] = {\n    &wr_script_list_look,\n"
+                    "    &wr_script_stream_look,\n};\n");
+    expect_in(text, "wr_pair_finish[] = {\n    &wr_script_list_finish,\n    NULL,\n};\n");
+    expect_in(text, "wr_pair_names[] = {\n    &wr_script_common_names,\n"
+                    "    &wr_script_common_names,\n};\n");
+    read_output("scripts.md", text);
+    expect_in(text, "## list/look\n");
+    expect_in(text, "## stream/look\n");
+}
+
+static void
+a_key_of_one_engine_is_checked_for_that_engine(void **state)
+{
+    char said[4096];
+
+    (void)state;
+    write_both();
+    change("lua/both/look.lua", "@key stream:stream STREAM entries",
+           "@key stream:stream STREAM entries\n-- @key list:tombs HASH none");
+    assert_int_equal(run("--check lua", said, sizeof(said)), 1);
+    expect_in(said, "lua/both/look.lua:6: key tombs is declared and not used");
+    change("lua/both/look.lua", "\n-- @key list:tombs HASH none", "");
+    change(FINISH, "-- @key jobs HASH", "-- @key list:jobs HASH");
+    assert_int_equal(run("--check lua", said, sizeof(said)), 1);
+    expect_in(said, "only scripts in lua/both/ serve several engines");
+}
+
 static void
 check_alone_writes_nothing(void **state)
 {
@@ -453,6 +520,8 @@ main(void)
         GOOD(a_script_is_put_together_without_comments_and_with_each_include_once),
         GOOD(the_structure_names_the_digest_the_keys_and_the_words),
         GOOD(the_header_and_the_page_name_every_script),
+        GOOD(a_script_of_both_engines_is_built_for_each),
+        GOOD(a_key_of_one_engine_is_checked_for_that_engine),
         GOOD(check_alone_writes_nothing),
         GOOD(other_words_on_the_command_line_get_the_usage),
         GOOD(a_folder_that_cannot_be_written_is_an_error),

@@ -1,6 +1,7 @@
 /*
- * Puts a script together as Redis gets it: the shebang, what it includes (depth first,
- * each once), the names of its keys and arguments, its body.
+ * Puts a script together as Redis gets it: the shebang, the name of its engine, what it
+ * includes (depth first, each once; the engine's own file before the shared one), the
+ * names of its keys and arguments, its body.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +14,7 @@
 #define INCLUDES_MAX 64
 
 struct include_stack {
-    const char *lua_dir;
+    const char *lua_dir, *folder;
     const char *names[DEPTH_MAX];
     size_t depth;
     char done[INCLUDES_MAX][64];
@@ -64,7 +65,10 @@ put_include(struct script *s, struct include_stack *stack, const char *name,
         if (strcmp(stack->done[i], name) == 0)
             return;
     }
-    snprintf(path, sizeof(path), "%s/include/%s.lua", stack->lua_dir, name);
+    snprintf(path, sizeof(path), "%s/%s/include/%s.lua", stack->lua_dir, stack->folder,
+             name);
+    if (access(path, R_OK) != 0)
+        snprintf(path, sizeof(path), "%s/include/%s.lua", stack->lua_dir, name);
     if (access(path, R_OK) != 0)
         die_including(stack, s, from, line, "no such include", name);
     if (stack->depth == DEPTH_MAX || stack->done_n + stack->depth == INCLUDES_MAX)
@@ -99,20 +103,35 @@ put_names(struct script *s, const struct list *list, const char *from)
     lp_addf(&s->whole, "%s", list->n > 0 ? "\n" : "");
 }
 
+/* A script that uses k and does not make it gets a table of all its keys. */
+static void
+put_table(struct script *s)
+{
+    s->makes_k = lp_uses(s->src.code, "k") && !lp_declares(s->src.code, "k");
+    if (!s->makes_k)
+        return;
+    for (size_t i = 0; i < s->keys.n; i++)
+        lp_addf(&s->whole, "%s%s = %s", i ? ", " : "local k = {", s->keys.items[i].name,
+                s->keys.items[i].name);
+    lp_addf(&s->whole, "}\n");
+}
+
 void
 lp_assemble(struct script *s, const char *lua_dir)
 {
-    struct include_stack stack = {.lua_dir = lua_dir};
+    struct include_stack stack = {.lua_dir = lua_dir, .folder = s->folder};
 
     lp_addf(&s->whole, "#!lua%s", s->flags ? " flags=" : "");
     for (const char *p = s->flags; p && *p; p++)
         lp_add(&s->whole, *p == ' ' ? "," : p, 1);
-    lp_addf(&s->whole, "\n");
+    lp_addf(&s->whole, "\nlocal ENGINE = '%s'\n",
+            strcmp(s->folder, "common") == 0 ? "any" : s->folder);
     for (size_t i = 0; i < s->includes.n; i++)
         put_include(s, &stack, s->includes.items[i].name, s->path,
                     s->includes.items[i].line);
     put_names(s, &s->keys, "KEYS");
     put_names(s, &s->args, "ARGV");
+    put_table(s);
     if (s->fields.n > 0)
         lp_addf(&s->whole, "local ITEM_FIRST, ITEM_WORDS = %zu, %zu\n", s->args.n + 1,
                 s->fields.n);

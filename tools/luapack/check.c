@@ -89,7 +89,8 @@ check_keys(const struct script *s)
             lp_die(s->path, k->line, "key %s: %s is no type", k->name, k->type);
         if (lp_is_in(k->name, queue_keys) != lp_is_of_queue(s))
             lp_die(s->path, k->line, "keys of a queue and keys of none in one script");
-        if (!lp_uses(s->src.code, k->name))
+        if (!lp_uses(s->src.code, k->name) &&
+            !(s->makes_k && lp_uses_field(s->whole.ptr, "k", k->name)))
             lp_die(s->path, k->line, "key %s is declared and not used", k->name);
     }
 }
@@ -179,9 +180,9 @@ check_law(const struct script *s, const char *law)
     to_upper(prefix);
     for (const char *at = law; (at = strstr(at, prefix)) != NULL; at++)
         rows++;
-    if (rows != s->transitions.n)
+    if (rows != s->transitions.n + s->other_transitions)
         lp_die(s->path, 1, "src/model/state.h has %zu rows of %s, the contract %zu", rows,
-               s->name, s->transitions.n);
+               s->name, s->transitions.n + s->other_transitions);
 }
 
 void

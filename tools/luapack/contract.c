@@ -72,6 +72,22 @@ put_flags(struct script *s, const char *rest, size_t line)
     put_once(s, &s->flags, rest, line);
 }
 
+/* In lua/both/ what is said of one engine alone begins with its name: "list:ready LIST
+ * ...". Answers the words without that; NULL: it is said of the other one. */
+static const char *
+of_this_engine(const struct script *s, const char *rest, size_t line)
+{
+    size_t len = strcspn(rest, ": ");
+    bool is_list = len == 4 && strncmp(rest, "list", 4) == 0,
+         is_stream = len == 6 && strncmp(rest, "stream", 6) == 0;
+
+    if (rest[len] != ':' || (!is_list && !is_stream))
+        return rest;
+    if (!s->is_both)
+        lp_die(s->path, line, "only scripts in lua/both/ serve several engines");
+    return strncmp(rest, s->folder, len) == 0 ? rest + len + 1 : NULL;
+}
+
 static void
 read_tag(struct script *s, const char *tag, size_t line)
 {
@@ -89,13 +105,21 @@ read_tag(struct script *s, const char *tag, size_t line)
         size_t len = strlen(lists[i].word);
 
         if (strncmp(tag, lists[i].word, len) == 0) {
-            put(s, lists[i].list, tag + len, lists[i].typed, line);
+            const char *rest = of_this_engine(s, tag + len, line);
+
+            if (rest)
+                put(s, lists[i].list, rest, lists[i].typed, line);
             return;
         }
     }
-    if (strncmp(tag, "transition ", 11) == 0)
-        put_transition(s, tag + 11, line);
-    else if (strncmp(tag, "flags ", 6) == 0)
+    if (strncmp(tag, "transition ", 11) == 0) {
+        const char *rest = of_this_engine(s, tag + 11, line);
+
+        if (rest)
+            put_transition(s, rest, line);
+        else
+            s->other_transitions++;
+    } else if (strncmp(tag, "flags ", 6) == 0)
         put_flags(s, tag + 6, line);
     else if (strncmp(tag, "cost ", 5) == 0)
         put_once(s, &s->cost, tag + 5, line);

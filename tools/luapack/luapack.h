@@ -35,11 +35,14 @@ struct source {
 
 struct script {
     char folder[16], name[64], path[512];
+    bool is_both;                 /* from lua/both/: built for each engine */
     char *summary, *flags, *cost; /* flags, cost: NULL when not stated */
     struct list keys, args, fields, returns, answers, transitions, includes;
-    struct text notes; /* free prose of the header */
+    size_t other_transitions; /* of the other engine alone */
+    struct text notes;        /* free prose of the header */
     struct source src;
     struct text whole; /* as Redis gets it */
+    bool makes_k;      /* the table k of all keys is made for it */
 };
 
 /* ---- text.c ---- */
@@ -64,6 +67,8 @@ size_t lp_line_of(const struct source *src, const char *at); /* at: in src->code
 const char *lp_find_word(const char *text, const char *end, const char *word);
 /* True if code reads or writes a variable of this name; x.name is none. */
 bool lp_uses(const char *code, const char *name);
+/* True if field table.name is read or written. */
+bool lp_uses_field(const char *code, const char *table, const char *name);
 bool lp_has_quoted(const char *text, const char *word);
 /* True if a line of text that is not indented makes a local of this name. */
 bool lp_declares(const char *text, const char *name);

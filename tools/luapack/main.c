@@ -10,6 +10,11 @@
  * numbers of its keys for C, and a page of documentation. What the contract says and the
  * body does not do is an error: FILE:LINE: why. The first error ends the run, exit 1,
  * before anything is written.
+ *
+ * lua/list and lua/stream hold the scripts of one engine, lua/common those that look at
+ * nothing in which engines differ, lua/both those that are built once for each engine:
+ * what they include is looked for in lua/ENGINE/include first, and a @key or @transition
+ * of one engine alone says so: "@key list:ready LIST ...".
  */
 #include <dirent.h>
 #include <stdio.h>
@@ -20,16 +25,12 @@
 
 #define SCRIPTS_MAX 128
 
-static int
-compare_names(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
+/* Those of lua/FOLDER, for this engine. */
 static size_t
-find_scripts(const char *lua_dir, const char *folder, struct script *out, size_t max)
+find_scripts(const char *lua_dir, const char *folder, const char *engine,
+             struct script *out, size_t max)
 {
-    char dir[512], *names[SCRIPTS_MAX];
+    char dir[512];
     size_t n = 0;
     struct dirent *e;
     DIR *d;
@@ -43,18 +44,37 @@ find_scripts(const char *lua_dir, const char *folder, struct script *out, size_t
             continue;
         if (n == max || len >= sizeof(out->name))
             lp_die(dir, 0, "too many scripts, or too long a name: %s", e->d_name);
-        names[n++] = lp_must(strndup(e->d_name, len - 4));
+        snprintf(out[n].folder, sizeof(out[n].folder), "%s", engine);
+        snprintf(out[n].name, sizeof(out[n].name), "%.*s", (int)(len - 4), e->d_name);
+        snprintf(out[n].path, sizeof(out[n].path), "%.400s/%s.lua", dir, out[n].name);
+        out[n].is_both = strcmp(folder, engine) != 0;
+        if (!lp_is_name(out[n].name))
+            lp_die(out[n].path, 1, "the name must also be one in C: a-z, 0-9, _");
+        n++;
     }
     if (d)
         closedir(d);
-    qsort(names, n, sizeof(names[0]), compare_names);
-    for (size_t i = 0; i < n; i++) {
-        snprintf(out[i].folder, sizeof(out[i].folder), "%s", folder);
-        snprintf(out[i].name, sizeof(out[i].name), "%s", names[i]);
-        snprintf(out[i].path, sizeof(out[i].path), "%.400s/%s.lua", dir, names[i]);
-        if (!lp_is_name(names[i]))
-            lp_die(out[i].path, 1, "the name must also be one in C: a-z, 0-9, _");
-        free(names[i]);
+    return n;
+}
+
+static int
+compare_scripts(const void *a, const void *b)
+{
+    return strcmp(((const struct script *)a)->name, ((const struct script *)b)->name);
+}
+
+/* An engine's own and those of lua/both/, by name. */
+static size_t
+find_engine(const char *lua_dir, const char *engine, struct script *out, size_t max)
+{
+    size_t n = find_scripts(lua_dir, engine, engine, out, max);
+
+    if (strcmp(engine, "common") != 0)
+        n += find_scripts(lua_dir, "both", engine, out + n, max - n);
+    qsort(out, n, sizeof(*out), compare_scripts);
+    for (size_t i = 1; i < n; i++) {
+        if (strcmp(out[i - 1].name, out[i].name) == 0)
+            lp_die(out[i].path, 1, "there is also %s", out[i - 1].path);
     }
     return n;
 }
@@ -62,14 +82,14 @@ find_scripts(const char *lua_dir, const char *folder, struct script *out, size_t
 static size_t
 read_all(struct script *scripts, const char *lua_dir)
 {
-    static const char *const folders[] = {"common", "list", "stream"};
+    static const char *const engines[] = {"common", "list", "stream"};
     char path[640], *law;
     size_t n = 0;
 
     snprintf(path, sizeof(path), "%s/../src/model/state.h", lua_dir);
     law = lp_read_file(path); /* NULL: a lua/ that stands alone, as those of tests */
-    for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++)
-        n += find_scripts(lua_dir, folders[i], scripts + n, SCRIPTS_MAX - n);
+    for (size_t i = 0; i < sizeof(engines) / sizeof(engines[0]); i++)
+        n += find_engine(lua_dir, engines[i], scripts + n, SCRIPTS_MAX - n);
     if (n == 0)
         lp_die(lua_dir, 0, "no scripts");
     for (size_t i = 0; i < n; i++) {

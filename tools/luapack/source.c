@@ -161,6 +161,22 @@ lp_uses(const char *code, const char *name)
 }
 
 bool
+lp_uses_field(const char *code, const char *table, const char *name)
+{
+    char word[80];
+    size_t len = (size_t)snprintf(word, sizeof(word), "%s.%s", table, name);
+
+    for (const char *at = code; (at = strstr(at, word)) != NULL; at += len) {
+        bool before = at > code && (isalnum((unsigned char)at[-1]) || at[-1] == '_');
+        bool after = isalnum((unsigned char)at[len]) || at[len] == '_';
+
+        if (!before && !after)
+            return true;
+    }
+    return false;
+}
+
+bool
 lp_has_quoted(const char *text, const char *word)
 {
     char quoted[80];

@@ -1,6 +1,7 @@
 /* What luapack writes: scripts.gen.h, scripts.gen.c, scripts.md. */
 #include <openssl/evp.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "luapack.h"
 
@@ -150,6 +151,51 @@ write_md(FILE *f, const struct script *s)
     write_table(f, "An item may be answered:", &s->answers, false);
 }
 
+static const struct script *
+find(const struct script *scripts, size_t n, const char *folder, const char *name)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (strcmp(scripts[i].folder, folder) == 0 && strcmp(scripts[i].name, name) == 0)
+            return &scripts[i];
+    }
+    return NULL;
+}
+
+/* One name, one script of each engine; a common one serves both. */
+static void
+write_pair(FILE *h, FILE *c, const struct script *scripts, size_t n,
+           const struct script *of)
+{
+    static const char *const engines[] = {"list", "stream"};
+
+    fprintf(h, "extern const struct wr_script *const wr_pair_%s[];\n", of->name);
+    fprintf(c, "const struct wr_script *const wr_pair_%s[] = {\n", of->name);
+    for (size_t i = 0; i < 2; i++) {
+        const struct script *s = find(scripts, n, engines[i], of->name);
+
+        s = s ? s : find(scripts, n, "common", of->name);
+        if (s)
+            fprintf(c, "    &wr_script_%s_%s,\n", s->folder, s->name);
+        else
+            fprintf(c, "    NULL,\n");
+    }
+    fprintf(c, "};\n");
+}
+
+/* Each name once. */
+static void
+write_pairs(FILE *h, FILE *c, const struct script *scripts, size_t n)
+{
+    fprintf(h,
+            "\n/* The script of each engine, by enum wr_engine; NULL: it has none. */\n");
+    for (size_t i = 0; i < n; i++) {
+        if (find(scripts, i, "list", scripts[i].name) ||
+            find(scripts, i, "common", scripts[i].name))
+            continue;
+        write_pair(h, c, scripts, n, &scripts[i]);
+    }
+}
+
 void
 lp_write_all(const struct script *scripts, size_t n, const char *out_dir)
 {
@@ -168,11 +214,12 @@ lp_write_all(const struct script *scripts, size_t n, const char *out_dir)
         fprintf(
             h,
             "/* lua/%s/%s.lua: %s */\nextern const struct wr_script wr_script_%s_%s;\n",
-            scripts[i].folder, scripts[i].name, scripts[i].summary, scripts[i].folder,
-            scripts[i].name);
+            scripts[i].is_both ? "both" : scripts[i].folder, scripts[i].name,
+            scripts[i].summary, scripts[i].folder, scripts[i].name);
         write_c(c, &scripts[i]);
         write_md(md, &scripts[i]);
     }
+    write_pairs(h, c, scripts, n);
     fprintf(h, "\nextern const struct wr_script *const wr_scripts[];\n"
                "extern const size_t wr_scripts_count;\n\n#endif\n");
     fprintf(c, "const struct wr_script *const wr_scripts[] = {\n");
