@@ -30,7 +30,7 @@
 
 struct bench_opts {
     int64_t jobs, payload_bytes, concurrency;
-    const char *only;
+    const char *only, *engine;
 };
 
 static const struct cli_opt bench_options[] = {
@@ -41,6 +41,8 @@ static const struct cli_opt bench_options[] = {
      "slots of the worker (2)"},
     {"only", 0, CLI_TEXT, offsetof(struct bench_opts, only), "PART",
      "enqueue, process, latency, call or lateness"},
+    {"engine", 0, CLI_TEXT, offsetof(struct bench_opts, engine), "ENGINE",
+     "list or stream (list)"},
     {0},
 };
 
@@ -523,6 +525,7 @@ bench(struct cli *cli, const void *opts, char *const *args, struct weir_error *e
     struct weir_client_options co = {WEIR_CLIENT_OPTIONS_INIT, .url = b.url,
                                      .name_space = b.ns,
                                      .password = cli_password(cli->settings)};
+    const char *engine = o->engine ? o->engine : "list";
     enum weir_err rc = check(o, err);
 
     (void)args;
@@ -539,10 +542,15 @@ bench(struct cli *cli, const void *opts, char *const *args, struct weir_error *e
     rc = weir_client_open(&co, &b.client, err);
     if (rc != WEIR_OK)
         return rc;
+    rc = weir_queue_create(b.client, QUEUE, engine, NULL, NULL, err);
+    if (rc != WEIR_OK) {
+        weir_client_close(b.client);
+        return rc;
+    }
     b.payload = cli_alloc((size_t)b.payload_bytes + 1);
     memset(b.payload, 'x', (size_t)b.payload_bytes);
     b.json = cli_json_new();
-    cli_json_text(b.json, "engine", "list");
+    cli_json_text(b.json, "engine", engine);
     cli_json_int(b.json, "jobs", b.jobs);
     cli_json_int(b.json, "payload_bytes", b.payload_bytes);
     rc = run_parts(&b, o, err);

@@ -1,0 +1,310 @@
+/*
+ * Both engines side by side, each on an empty server of its own; a line of JSON for each:
+ *
+ *   enqueue_per_s, enqueue_bulk_per_s   one job a call; 1,000 a call
+ *   process_per_s                       one worker process, two slots, no-op handlers
+ *   start_us                            enqueue to start of the handler, worker idle
+ *   *_redis_us                          CPU of the server for one job of that part
+ *   waiting_bytes, delayed_bytes, processing_bytes   of one job in that state
+ *   more_id_bytes                       what an id of the caller's costs a waiting job
+ *
+ *     bench_engines [jobs [list|stream]]      100,000 jobs of 100 bytes, both
+ */
+#include <poll.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include <weir/client.h>
+#include <weir/worker.h>
+
+#include "base/clock.h"
+#include "client/client_internal.h"
+#include "support/redis_server.h"
+#include "support/worker_process.h"
+
+#define BATCH 1000
+#define SINGLE 5000
+#define STARTS 1000
+
+static struct shared {
+    _Atomic int64_t runs, started_us;
+} * shared;
+
+static struct redis_server *server;
+static struct weir_client *client;
+static const char *engine;
+
+static void
+must(bool ok, const char *what)
+{
+    if (ok)
+        return;
+    fprintf(stderr, "bench_engines: %s\n", what);
+    exit(70);
+}
+
+/* ---- the server ---- */
+
+static double
+info(const char *section, const char *field)
+{
+    const char *text = redis_do(server, "INFO %s", section), *at = strstr(text, field);
+
+    must(at != NULL, field);
+    return strtod(at + strlen(field) + 1, NULL);
+}
+
+static double
+redis_us(void)
+{
+    return (info("cpu", "used_cpu_user") + info("cpu", "used_cpu_sys")) * 1e6;
+}
+
+static void
+empty_queue(void)
+{
+    bool made;
+
+    redis_do(server, "FLUSHALL SYNC");
+    must(weir_queue_create(client, "q", engine, NULL, &made, NULL) == WEIR_OK, "create");
+}
+
+/* ---- jobs ---- */
+
+static const char payload[100] = "a payload of a hundred bytes";
+
+static void
+put_batch(int64_t delay_ms, int64_t first_id)
+{
+    static struct weir_job jobs[BATCH];
+    static struct weir_enqueued out[BATCH];
+    static char ids[BATCH][24];
+
+    for (int i = 0; i < BATCH; i++) {
+        jobs[i] = (struct weir_job){WEIR_JOB_INIT,
+                                    .queue = "q",
+                                    .type = "noop",
+                                    .payload = payload,
+                                    .payload_len = sizeof(payload),
+                                    .delay_ms = delay_ms};
+        if (first_id > 0) {
+            snprintf(ids[i], sizeof(ids[i]), "%020lld", (long long)(first_id + i));
+            jobs[i].id = ids[i];
+        }
+    }
+    must(weir_job_enqueue_many(client, jobs, BATCH, out, NULL) == WEIR_OK, "enqueue");
+}
+
+static void
+put_one(void)
+{
+    struct weir_job job = {WEIR_JOB_INIT,      .queue = "q",       .type = "noop",
+                           .payload = payload, .payload_len = 100, .id = NULL};
+
+    must(weir_job_enqueue(client, &job, NULL, NULL) == WEIR_OK, "enqueue");
+}
+
+static double
+bytes_of(int64_t jobs, int64_t delay_ms, bool named)
+{
+    double before;
+
+    empty_queue();
+    put_one(); /* what a queue has anyway */
+    before = info("memory", "used_memory");
+    for (int64_t i = 0; i < jobs; i += BATCH)
+        put_batch(delay_ms, named ? 1 + i : 0);
+    return (info("memory", "used_memory") - before) / (double)jobs;
+}
+
+/* All that waits is taken by one worker that never ends it. */
+static void
+take_all(void)
+{
+    struct wr_store *store = wr_client_store(client);
+    struct wr_reserve how = {
+        .worker = "w", .call = 1, .free = BATCH, .lease_ms = 3600000};
+    struct wr_queue *q;
+    size_t taken = 1;
+
+    must(wr_store_queue(store, "q", &q, NULL) == WEIR_OK, "queue");
+    for (; taken > 0; how.call++) {
+        struct wr_batch batch;
+
+        must(wr_store_reserve(store, q, &how, &batch, NULL) == WEIR_OK, "reserve");
+        taken = batch.n;
+        wr_batch_fini(&batch);
+    }
+}
+
+static void
+bench_bytes(int64_t jobs)
+{
+    double waiting = bytes_of(jobs, 0, false), empty;
+
+    printf(",\"waiting_bytes\":%.0f", waiting);
+    empty = info("memory", "used_memory") - waiting * (double)jobs;
+    take_all();
+    printf(",\"processing_bytes\":%.0f",
+           (info("memory", "used_memory") - empty) / (double)jobs);
+    printf(",\"delayed_bytes\":%.0f", bytes_of(jobs, 3600000, false));
+    printf(",\"more_id_bytes\":%.0f", bytes_of(jobs, 0, true) - waiting);
+    fflush(stdout);
+}
+
+/* ---- speed ---- */
+
+static enum weir_outcome
+no_op(struct weir_delivery *d, void *context)
+{
+    (void)d;
+    (void)context;
+    shared->started_us = wr_clock_us();
+    shared->runs++;
+    return WEIR_DONE;
+}
+
+static void
+handlers(struct weir_worker *w)
+{
+    must(weir_worker_handle(w, "noop", no_op, NULL, NULL) == WEIR_OK, "handlers");
+}
+
+static pid_t
+start_worker(void)
+{
+    static const char *const queues[] = {"q", NULL};
+    struct weir_worker_options o = {WEIR_WORKER_OPTIONS_INIT,
+                                    .url = redis_server_url(server), .queues = queues,
+                                    .concurrency = 2};
+
+    return worker_start(&o, handlers);
+}
+
+static void
+wait_runs(int64_t n)
+{
+    int64_t last = -1, since = wr_clock_ms();
+
+    while (shared->runs < n) {
+        must(wr_clock_ms() - since < 30000, "jobs do not run");
+        if (shared->runs != last) {
+            last = shared->runs;
+            since = wr_clock_ms();
+        }
+        poll(NULL, 0, 1);
+    }
+}
+
+static void
+rate(const char *name, int64_t n, int64_t since_us, double redis_before)
+{
+    double us = (double)(wr_clock_us() - since_us);
+
+    printf(",\"%s_per_s\":%.0f,\"%s_redis_us\":%.2f", name, (double)n * 1e6 / us, name,
+           (redis_us() - redis_before) / (double)n);
+    fflush(stdout);
+}
+
+static void
+bench_throughput(int64_t jobs)
+{
+    double before;
+    int64_t start;
+    pid_t worker;
+
+    empty_queue();
+    before = redis_us();
+    start = wr_clock_us();
+    for (int i = 0; i < SINGLE; i++)
+        put_one();
+    rate("enqueue", SINGLE, start, before);
+    empty_queue();
+    before = redis_us();
+    start = wr_clock_us();
+    for (int64_t i = 0; i < jobs; i += BATCH)
+        put_batch(0, 0);
+    rate("enqueue_bulk", jobs, start, before);
+    shared->runs = 0;
+    worker = start_worker();
+    wait_runs(1);
+    before = redis_us();
+    start = wr_clock_us();
+    wait_runs(jobs);
+    rate("process", jobs, start, before);
+    worker_end(worker, SIGTERM);
+}
+
+static int
+by_size(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+    return x < y ? -1 : x > y;
+}
+
+static void
+bench_start(void)
+{
+    static int64_t us[STARTS];
+    pid_t worker;
+
+    empty_queue();
+    worker = start_worker();
+    shared->runs = 0;
+    poll(NULL, 0, 500); /* until it waits */
+    for (int i = 0; i < STARTS; i++) {
+        int64_t start = wr_clock_us();
+
+        put_one();
+        wait_runs(i + 1);
+        us[i] = shared->started_us - start;
+        poll(NULL, 0, 1); /* idle again */
+    }
+    worker_end(worker, SIGTERM);
+    qsort(us, STARTS, sizeof(us[0]), by_size);
+    printf(",\"start_us\":{\"p50\":%lld,\"p99\":%lld}", (long long)us[STARTS / 2],
+           (long long)us[STARTS * 99 / 100]);
+}
+
+static void
+bench_engine(const char *name, int64_t jobs)
+{
+    struct weir_client_options o = {WEIR_CLIENT_OPTIONS_INIT};
+    struct weir_audit a = {0};
+
+    engine = name;
+    server = redis_server_start(NULL);
+    o.url = redis_server_url(server);
+    must(weir_client_open(&o, &client, NULL) == WEIR_OK, "open");
+    printf("{\"engine\":\"%s\",\"jobs\":%lld", name, (long long)jobs);
+    bench_bytes(jobs);
+    bench_throughput(jobs);
+    bench_start();
+    must(weir_queue_audit(client, "q", &a, NULL) == WEIR_OK, "audit");
+    printf(",\"gap\":%lld}\n", (long long)a.gap);
+    fflush(stdout);
+    weir_client_close(client);
+    redis_server_stop(server);
+}
+
+int
+main(int argc, char **argv)
+{
+    int64_t jobs = argc > 1 ? atoll(argv[1]) : 100000;
+
+    must(jobs >= BATCH, "usage: bench_engines [jobs [list|stream]], 1000 jobs or more");
+    jobs -= jobs % BATCH;
+    shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+                  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    must(shared != MAP_FAILED, "memory");
+    if (argc <= 2 || strcmp(argv[2], "list") == 0)
+        bench_engine("list", jobs);
+    if (argc <= 2 || strcmp(argv[2], "stream") == 0)
+        bench_engine("stream", jobs);
+    return 0;
+}
