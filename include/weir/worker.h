@@ -88,8 +88,8 @@ struct weir_worker_options { /* zero means the default */
     /* How long a run may take of a job that does not say it itself, that is, whose
      * timeout is the default of 30 min. 0: so long; WEIR_NONE: no limit. */
     int64_t job_timeout_ms;
-    /* How long a finished job can be looked at that does not say it itself. 0: not at
-     * all. */
+    /* How long a job can be looked at, its result too, that is done here and does not say
+     * it itself. 0: not at all. */
     int64_t keep_result_ms;
 };
 #define WEIR_WORKER_OPTIONS_INIT .struct_size = sizeof(struct weir_worker_options)

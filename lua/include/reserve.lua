@@ -1,8 +1,8 @@
 --- reserve_plan(k, r, now) and reserve_apply(k, r, plan, now, later, reply): hand out up
 -- to r.free + r.ahead jobs. r: worker, call (its number), free, ahead, lease (ms), bytes,
 -- paused, long (a record of the queue may be long), types (' a b ': what the worker runs;
--- '! a b ': everything but; '': everything), knows (an empty table). The plan reads every key that the other
--- will write. Adds id, state, record of each job to reply and answers the word. Used by
+-- '! a b ': everything but; '': everything), keep (ms, of jobs that do not say it), knows (an empty
+-- table). The plan reads every key that the other will write. Adds id, state, record of each job to reply and answers the word. Used by
 -- reserve and by exchange.
 --- @include clock
 --- @include state
@@ -24,9 +24,9 @@ local DELIVERIES_MAX = '3'
 local HEADER = '^%d+ (%S+) %d+([^\n]*)\n'
 
 -- The options in a record's header that decide about its end.
-local function header_options(record, options)
+local function header_options(record, options, default_keep)
   local expires = string.match(options, ' expires=(%d+)')
-  return string.match(options, ' keep=(%d+)') or '0',
+  return string.match(options, ' keep=(%d+)') or default_keep,
     unique_word(options),
     string.match(options, ' max_deliveries=(%d+)') or DELIVERIES_MAX,
     expires and string.match(record, '^%d+ %S+ (%d+)') + expires
@@ -108,9 +108,9 @@ end
 -- One job that has its record: taken, too late, or not for this worker.
 local function choose_one(r, c, id, text, record, now)
   local kind, options = string.match(record, HEADER)
-  local keep, key, max, expires = '0', '-', DELIVERIES_MAX, nil
+  local keep, key, max, expires = r.keep, '-', DELIVERIES_MAX, nil
   if options and options ~= '' then
-    keep, key, max, expires = header_options(record, options)
+    keep, key, max, expires = header_options(record, options, r.keep)
   end
   if expires and not text and expires <= now then
     c.late[#c.late + 1] = {id, key}
@@ -190,7 +190,7 @@ local function reserve_take(k, r, c, now, reply)
   local token = redis.call('HINCRBY', k.stats, 'tokens', n) - n
   local leases, states, claims, at = {}, {}, {}, #reply
   local lease_end, now_text = digits(now + r.lease), digits(now)
-  local plain = ' ' .. r.worker .. ' - - 0 1 0 0 0 0 ' .. now_text .. ' ' .. DELIVERIES_MAX .. '|'
+  local plain = ' ' .. r.worker .. ' - - ' .. r.keep .. ' 1 0 0 0 0 ' .. now_text .. ' ' .. DELIVERIES_MAX .. '|'
   for i = 1, n do
     local id, ends, number = c.ids[i], c.ends[i], digits(token + i)
     local text
@@ -198,7 +198,7 @@ local function reserve_take(k, r, c, now, reply)
     if s then
       s.token, s.worker, s.started = number, r.worker, now_text
       s.deliveries = s.deliveries + 1
-      s.keep, s.unique, s.max_deliveries = '0', '-', DELIVERIES_MAX
+      s.keep, s.unique, s.max_deliveries = r.keep, '-', DELIVERIES_MAX
       if ends then
         s.keep, s.unique, s.max_deliveries = ends[1], ends[2], ends[3]
       end

@@ -27,6 +27,7 @@
 -- @arg lease ms
 -- @arg bytes stop before so many bytes of records (at least one job)
 -- @arg types what the worker runs, ' a b '; '! a b ': everything but; empty: everything
+-- @arg keep ms that a job which does not say it keeps its result; 0: none
 -- @item id the job's id
 -- @item token of the delivery
 -- @item result bytes; kept only if the job keeps results
@@ -64,7 +65,7 @@ local plain = {}
 local held, notes = answer_check(k, ARGV, ITEM_FIRST, ITEM_WORDS, worker, plain)
 local r = {worker = worker, call = call, free = tonumber(free), ahead = tonumber(ahead),
   lease = tonumber(lease), bytes = tonumber(bytes), paused = q[2], long = q[3],
-  types = types, knows = {}}
+  types = types, keep = keep, knows = {}}
 remove_touch(k)
 ended_touch(k)
 if #held > 0 then -- one that is let in may be put off, which only the second plan knows

@@ -31,6 +31,7 @@
 -- @arg lease ms
 -- @arg bytes stop before so many bytes of records (at least one job)
 -- @arg types what the worker runs, ' a b '; '! a b ': everything but; empty: everything
+-- @arg keep ms that a job which does not say it keeps its result; 0: none
 -- @returns OK jobs, or none were wanted
 -- @returns EMPTY nothing is ready
 -- @returns SHELVED nothing was ready but jobs that the worker does not run: put off
@@ -59,7 +60,7 @@ end
 ended_touch(k)
 local r = {worker = worker, call = call, free = tonumber(free), ahead = tonumber(ahead),
   lease = tonumber(lease), bytes = tonumber(bytes), paused = q[2], long = q[3],
-  types = types, knows = {}}
+  types = types, keep = keep, knows = {}}
 local reply = {''}
 reply[1] = reserve_apply(k, r, reserve_plan(k, r, now), now, later, reply)
 return reply

@@ -75,7 +75,7 @@ fill_numbers(struct weir_job_view *v, int64_t now, int64_t score)
         .max_retry = v->record.max_retry,
         .max_deliveries = v->record.max_deliveries,
         .timeout_ms = v->record.timeout_ms,
-        .keep_result_ms = v->record.keep_ms,
+        .keep_result_ms = s->deliveries > 0 ? s->keep_ms : v->record.keep_ms,
     };
 }
 

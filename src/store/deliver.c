@@ -89,6 +89,7 @@ fill_reserve(struct wr_call *c, const struct wr_reserve *want)
     wr_call_int(c, want->lease_ms);
     wr_call_int(c, WR_BATCH_BYTES);
     wr_call_str(c, want->types ? want->types : "");
+    wr_call_int(c, want->keep_ms);
 }
 
 /* REPEAT is the saved answer of the same call: jobs like any others. */

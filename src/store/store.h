@@ -156,6 +156,7 @@ struct wr_reserve {
      * '!' before: everything but these; NULL: everything. What it does not run is put
      * off. */
     const char *types;
+    int64_t keep_ms; /* of jobs that do not say how long they are kept when done */
 };
 
 /* One answer of a delivery. */

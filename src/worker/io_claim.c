@@ -62,6 +62,7 @@ wr_io_want(const struct wr_io *io, const struct wr_line *l, size_t ending,
     int64_t limit = wr_io_jobs_left(io);
 
     r->free = r->ahead = 0;
+    r->keep_ms = io->w->keep_result_ms;
     r->types = io->types.len > 0 ? io->types.ptr : NULL;
     if (!wr_io_may_claim(io) || limit <= 0 || (l && wr_clock_ms() < l->look_ms))
         return;
@@ -99,6 +100,8 @@ fill_settings(const struct weir_worker *w, struct wr_record *record)
 {
     if (w->job_timeout_ms != 0 && record->timeout_ms == WR_TIMEOUT_DEFAULT_MS)
         record->timeout_ms = w->job_timeout_ms == WEIR_NONE ? 0 : w->job_timeout_ms;
+    if (record->keep_ms == 0)
+        record->keep_ms = w->keep_result_ms; /* as the reserve was told */
 }
 
 static void

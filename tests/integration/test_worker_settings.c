@@ -284,6 +284,22 @@ a_hook_that_hangs_is_given_up_with_the_jobs_timeout_and_its_child_replaced(void 
 
 /* ---- times ---- */
 
+static bool
+has_result(const char *id, const char *text)
+{
+    struct weir_job_view *v;
+    const char *result;
+    bool has;
+    size_t len;
+
+    if (weir_job_inspect(rig.client, "q", id, &v, NULL) != WEIR_OK)
+        return false;
+    result = weir_job_view_result(v, &len);
+    has = len == strlen(text) && memcmp(result, text, len) == 0;
+    weir_job_view_free(v);
+    return has;
+}
+
 static void
 the_workers_job_timeout_is_that_of_jobs_which_name_none(void **state)
 {
@@ -300,6 +316,20 @@ the_workers_job_timeout_is_that_of_jobs_which_name_none(void **state)
     assert_int_equal(weir_job_inspect(rig.client, "q", "own", &v, NULL), WEIR_OK);
     assert_non_null(strstr(weir_job_view_errors(v), "timeout after 250ms"));
     weir_job_view_free(v);
+}
+
+static void
+the_workers_keep_result_is_that_of_jobs_which_name_none(void **state)
+{
+    (void)state;
+    rig_start_with((struct weir_worker_options){.keep_result_ms = 60000});
+    rig_enqueue(((struct weir_job){WEIR_JOB_INIT, .payload = "hi", .payload_len = 2}),
+                "silent", "cat");
+    rig_enqueue(JOB(), "own", "cat");
+    AWAIT(rig_is("silent", "done") && rig_is("own", "done"));
+    assert_int_equal(rig_numbers("silent").keep_result_ms, 60000);
+    assert_int_equal(rig_numbers("own").keep_result_ms, 600000);
+    assert_true(has_result("silent", "hi"));
 }
 
 /* ---- cron entries ---- */
@@ -439,6 +469,7 @@ main(void)
         TEST(a_hook_that_crashes_costs_its_child_and_the_job_comes_back),
         TEST(a_hook_that_hangs_is_given_up_with_the_jobs_timeout_and_its_child_replaced),
         TEST(the_workers_job_timeout_is_that_of_jobs_which_name_none),
+        TEST(the_workers_keep_result_is_that_of_jobs_which_name_none),
         TEST(the_programs_cron_entries_are_stored_once_however_many_workers_declare_them),
         TEST(an_entry_that_a_person_changed_stays_so_until_a_worker_starts_anew),
         TEST(cron_entries_wait_until_redis_takes_them),

@@ -160,6 +160,7 @@ struct model_reserve {
     int64_t call, lease, bytes;
     size_t free, ahead;
     const char *type; /* the only one that it runs; NULL: any */
+    int64_t keep;     /* of jobs that do not say it */
 };
 
 const char *model_worker(int worker);   /* "w1" */

@@ -954,7 +954,7 @@ lease(struct model *m, const struct model_reserve *r, struct model_job *j)
     snprintf(s->worker, sizeof(s->worker), "%s", model_worker(r->worker));
     s->started = m->now;
     s->deliveries++;
-    s->keep = j->options.keep;
+    s->keep = j->options.keep > 0 ? j->options.keep : r->keep;
     s->key = j->options.key;
     snprintf(s->states, sizeof(s->states), "%s", j->options.states);
     if (strchr(s->states, 's'))

@@ -428,6 +428,7 @@ make_reserve(int worker)
     if (!one_in(8))
         calls[worker]++;
     r.call = calls[worker];
+    r.keep = one_in(3) ? 1 + below(20000) : 0;
     return r;
 }
 
@@ -445,6 +446,7 @@ reserve_words(const struct model_reserve *r)
                : strcmp(r->type, "t0") != 0 ? " t0x t1 "
                : one_in(2)                  ? " xt1 t0 "
                                             : "! t1 xt0 ");
+    word("%" PRId64, r->keep);
 }
 
 static void

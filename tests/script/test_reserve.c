@@ -39,6 +39,40 @@ a_delivery_has_a_token_a_lease_and_a_count_L02(void **state)
 }
 
 static void
+what_a_job_does_not_say_of_its_result_its_worker_does(void **state)
+{
+    static const struct {
+        const char *id, *options;
+        int64_t kept_ms; /* 0: gone */
+    } rows[] = {{"plain", "", 7000},
+                {"some", " retry=1", 7000},
+                {"own", " keep=5000", 5000},
+                {"key", "", 7000}};
+    struct wr_reserve how = {
+        .worker = "w", .call = 1, .free = 4, .lease_ms = RIG_LEASE, .keep_ms = 7000};
+
+    (void)state;
+    for (size_t i = 0; i < 4; i++)
+        rig_put_job((struct rig_job){.id = rows[i].id,
+                                     .options = rows[i].options,
+                                     .unique = i == 3 ? "0 k" : NULL});
+    assert_string_equal(rig_take_how(&how)->ids, "plain some own key");
+    for (size_t i = 0; i < 4; i++) {
+        assert_int_equal(rig_ack_result("w", rows[i].id, "r"), WR_ANSWERED_OK);
+        assert_int_equal(rig_score(rows[i].id), RIG_START + rows[i].kept_ms);
+    }
+    /* Each delivery anew: the next worker may say something else. */
+    rig_put("again");
+    how.call = 2;
+    assert_string_equal(rig_take_how(&how)->ids, "again");
+    assert_int_equal(rig_release("w", "again"), WR_ANSWERED_OK);
+    assert_string_equal(rig_take("v", 1)->ids, "again");
+    assert_int_equal(rig_ack("v", "again"), WR_ANSWERED_OK);
+    assert_string_equal(rig_where("again"), "");
+    rig_assert_sums();
+}
+
+static void
 nothing_ready_is_said(void **state)
 {
     (void)state;
@@ -184,8 +218,8 @@ bytes_bound_a_call_but_never_below_one_job_A22(void **state)
     rig_put_job((struct rig_job){.id = "F", .payload = {big, 100000}});
     free(big);
     assert_memory_equal(
-        rig_script("reserve", "", "v", "1", "9", "0", "1000", "10", "", NULL), "MORE E ",
-        7);
+        rig_script("reserve", "", "v", "1", "9", "0", "1000", "10", "", "0", NULL),
+        "MORE E ", 7);
     assert_string_equal(rig_where("E"), "JPS");
     assert_string_equal(rig_where("F"), "JR");
     rig_assert_sums();
@@ -624,6 +658,8 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         RIG_TEST(a_delivery_has_a_token_a_lease_and_a_count_L02),
+        RIG_TEST(what_a_job_does_not_say_of_its_result_its_worker_does),
+        RIG_TEST(what_a_job_does_not_say_of_its_result_its_worker_does),
         RIG_TEST(nothing_ready_is_said),
         RIG_TEST(no_more_than_asked_for_is_handed_out_P03),
         RIG_TEST(tokens_never_repeat_for_an_id_that_lives_again_A2),
