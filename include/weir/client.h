@@ -440,6 +440,7 @@ struct weir_audit {
     int64_t shelved;     /* counter: ready jobs put off, for the worker had no handler */
     int64_t shelved_at;  /* when that was last, ms; 0: never */
     char shelved_type[132]; /* and of which type that job was */
+    int64_t bodies;         /* records that there must be: `jobs` when all is well */
 };
 WEIR_API enum weir_err
 weir_queue_audit(struct weir_client *client, const char *queue, struct weir_audit *out,

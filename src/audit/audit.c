@@ -16,7 +16,7 @@ static const struct {
 #define COUNTER(member) NUMBER("stats." #member, member)
     NUMBER("now", now), NUMBER("ready", ready), NUMBER("delayed", delayed),
     NUMBER("processing", processing), NUMBER("dead", dead), NUMBER("kept", kept),
-    NUMBER("jobs", jobs), NUMBER("overdue", overdue), NUMBER("stuck", stuck),
+    NUMBER("jobs", jobs), NUMBER("bodies", bodies), NUMBER("overdue", overdue), NUMBER("stuck", stuck),
     NUMBER("next_due", next_due), NUMBER("oldest_ready", oldest_ready),
     NUMBER("heartbeat_promote", heartbeat_promote),
     NUMBER("heartbeat_reclaim", heartbeat_reclaim),
@@ -114,7 +114,7 @@ check_sums(struct weir_audit *a)
     a->gap_dead = a->buried + a->lost_body_ready + a->lost_body_delayed -
                   (a->replayed + a->purged + a->dead);
     a->gap_kept = a->kept_in - (a->forgotten + a->kept);
-    a->gap_bodies = a->jobs - (a->ready + a->delayed + a->processing + a->dead + a->kept);
+    a->gap_bodies = a->jobs - a->bodies;
 }
 
 enum weir_err

@@ -242,6 +242,7 @@ weir_queue_purge(struct weir_client *c, const char *queue, const char *state,
 {
     enum wr_cancelled words[WR_BATCH_MAX];
     struct wr_span ids[WR_BATCH_MAX];
+    char cursor[WR_CURSOR_MAX] = "0";
     struct wr_reply *reply;
     struct wr_queue *q;
     size_t n = 0;
@@ -255,11 +256,13 @@ weir_queue_purge(struct weir_client *c, const char *queue, const char *state,
                        "state %.20s: only ready and delayed jobs wait", state);
     limit = limit < WR_BATCH_MAX ? limit : WR_BATCH_MAX;
     /* Places of jobs that were cancelled before are walked over. */
-    for (size_t offset = 0, looked = 1; n == 0 && looked > 0; offset += looked) {
-        rc = wr_store_browse(c->store, q, state, offset, limit, &reply, err);
+    do {
+        rc = wr_store_browse(c->store, q, state, cursor, limit, &reply, err);
         if (rc != WEIR_OK)
             return rc;
-        looked = (size_t)wr_reply_int(wr_reply_at(reply, 1));
+        snprintf(cursor, sizeof(cursor), "%.*s",
+                 (int)wr_reply_span(wr_reply_at(reply, 1)).len,
+                 (const char *)wr_reply_span(wr_reply_at(reply, 1)).ptr);
         for (size_t i = 2; i + 4 < wr_reply_len(reply); i += 5)
             ids[n++] = wr_reply_span(wr_reply_at(reply, i));
         if (n > 0) {
@@ -268,7 +271,7 @@ weir_queue_purge(struct weir_client *c, const char *queue, const char *state,
                 *moved += words[i] == WR_CANCEL_READY || words[i] == WR_CANCEL_DELAYED;
         }
         wr_reply_free(reply);
-    }
+    } while (rc == WEIR_OK && n == 0 && strcmp(cursor, "0") != 0);
     return rc;
 }
 

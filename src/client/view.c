@@ -353,7 +353,8 @@ weir_job_list(struct weir_client *c, const char *queue, const char *state, size_
                                          "done"};
     struct wr_queue *q;
     enum weir_err rc = wr_client_queue(c, queue, &q, err);
-    size_t offset = 0, shown = 0, looked = 1;
+    char cursor[WR_CURSOR_MAX] = "0";
+    size_t shown = 0;
     bool go_on = true, known = false;
 
     for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++)
@@ -362,17 +363,20 @@ weir_job_list(struct weir_client *c, const char *queue, const char *state, size_
         return wr_fail(err, WEIR_E_ARG, 0,
                        "state %.20s: not ready, delayed, processing, dead or done",
                        state);
-    while (rc == WEIR_OK && go_on && shown < limit && looked > 0) {
+    if (rc != WEIR_OK)
+        return rc;
+    do {
         struct wr_reply *reply;
 
-        rc = wr_store_browse(c->store, q, state, offset, PAGE, &reply, err);
+        rc = wr_store_browse(c->store, q, state, cursor, PAGE, &reply, err);
         if (rc != WEIR_OK)
             return rc;
-        looked = (size_t)wr_reply_int(wr_reply_at(reply, 1));
-        offset += looked;
+        snprintf(cursor, sizeof(cursor), "%.*s",
+                 (int)wr_reply_span(wr_reply_at(reply, 1)).len,
+                 (const char *)wr_reply_span(wr_reply_at(reply, 1)).ptr);
         rc = show_page(wr_queue_name(q), state, reply, limit, &shown, each, context,
                        &go_on, err);
         wr_reply_free(reply);
-    }
+    } while (rc == WEIR_OK && go_on && shown < limit && strcmp(cursor, "0") != 0);
     return rc;
 }

@@ -343,15 +343,16 @@ wr_store_inspect(struct wr_store *store, struct wr_queue *queue, struct wr_span 
 
 enum weir_err
 wr_store_browse(struct wr_store *store, struct wr_queue *queue, const char *place,
-                size_t offset, size_t limit, struct wr_reply **out,
+                const char *cursor, size_t limit, struct wr_reply **out,
                 struct weir_error *err)
 {
     struct wr_call c;
     enum weir_err rc;
 
     wr_call_init(&c, store, queue, wr_pair_browse);
+    wr_call_now(&c);
     wr_call_str(&c, place);
-    wr_call_int(&c, (int64_t)offset);
+    wr_call_str(&c, cursor);
     wr_call_int(&c, (int64_t)limit);
     rc = look(&c, out, err);
     wr_call_fini(&c);

@@ -421,9 +421,12 @@ enum weir_err
 wr_store_wait(struct wr_store *store, struct wr_queue *queue, struct wr_span id,
               const char *tag, int64_t keep_ms, bool early, bool *ended,
               struct weir_error *err) WEIR_MUST_CHECK;
+/* A page of jobs. The reply's second element is the cursor of the next one, "0" at the
+ * end; it fits into WR_CURSOR_MAX. */
+#define WR_CURSOR_MAX 64
 enum weir_err
 wr_store_browse(struct wr_store *store, struct wr_queue *queue, const char *place,
-                size_t offset, size_t limit, struct wr_reply **out,
+                const char *cursor, size_t limit, struct wr_reply **out,
                 struct weir_error *err) WEIR_MUST_CHECK;
 enum weir_err
 wr_store_locate(struct wr_store *store, struct wr_queue *queue, const struct wr_span *ids,

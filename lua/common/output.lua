@@ -1,8 +1,12 @@
 --- output: what a job printed, from an offset of one run on.
 --
 -- @flags no-writes
--- @key ready LIST ids that wait, taken from the right
--- @key processing ZSET id -> end of its lease, ms
+-- @key ready LIST list engine: ids that wait, taken from the right
+-- @key tombs HASH list engine: ids cancelled while they stand in ready
+-- @key processing ZSET list engine: id -> end of its lease, ms
+-- @key stream STREAM stream engine: jobs that wait or run, one entry each
+-- @key ids HASH stream engine: id -> entry, where they differ
+-- @key claims HASH worker -> its last reserve
 -- @key delayed ZSET id -> due time, ms
 -- @key dead ZSET id -> time of death, ms
 -- @key kept ZSET id -> when it is forgotten, ms
@@ -17,7 +21,7 @@
 -- @arg bytes stop when there are so many
 -- @returns OK see the reply
 -- @returns GONE no such job
--- @returns ENGINE the queue is stored by another engine
+-- @returns ENGINE the queue is stored by an unknown engine
 -- @returns NOQUEUE nobody made this queue
 -- @returns CORRUPT the config is gone, jobs are there
 -- @cost O(bytes)
@@ -25,25 +29,21 @@
 -- Reply: word, place, deliveries so far, how many runs are kept, then of each its number,
 -- start (ms), stored bytes, end, open; then the number of the run that was read ('': none)
 -- and offset, bytes of each of its pieces.
---- @include clock
---- @include state
+--- @include shown
 --- @include log
---- @include engine
+--- @include engines
 
-local word = engine_word(redis.call('HGET', config, 'engine'), stats, jobs, ready)
+local k = {ready = ready, tombs = tombs, processing = processing, stream = stream, ids = ids,
+           claims = claims, delayed = delayed, dead = dead, kept = kept, jobs = jobs, state = state}
+local word = engine_known(redis.call('HGET', config, 'engine'), stats, jobs, ready, stream)
 if word then
   return {word}
 end
-if redis.call('HEXISTS', jobs, id) == 0 then
+local place, _, told = shown(k, id, '')
+if not place then
   return {'GONE'}
 end
-local place = 'ready'
-for name, key in pairs({processing = processing, delayed = delayed, dead = dead, done = kept}) do
-  if redis.call('ZSCORE', key, id) then
-    place = name
-  end
-end
-local s = state_read(redis.call('HGET', state, id) or '')
+local s = state_read(told)
 local runs = log_runs(redis.call('HGET', log, id))
 local reply, chosen = {'OK', place, s and s.deliveries or '0', digits(#runs)}, nil
 for _, r in ipairs(runs) do

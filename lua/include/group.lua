@@ -1,0 +1,65 @@
+--- The stream of a queue and its group. One entry for each job that waits or runs:
+--   j RECORD [i ID]    i only where the job's id is not the entry's own
+-- Pending of a worker: the job runs there. Pending of _front: it waits, and is next. Not
+-- pending, and behind the last id that the group gave out: it waits for its turn.
+--- @include clock
+
+local GROUP, FRONT = 'workers', '_front'
+
+-- group_info(k): what XINFO says of the group; false: there is no stream, or its group was
+-- destroyed by hand. k.group remembers it.
+local function group_info(k)
+  if k.group == nil then
+    k.group = false
+    local groups = redis.call('EXISTS', k.stream) == 1
+      and redis.call('XINFO', 'GROUPS', k.stream) or {}
+    for _, flat in ipairs(groups) do
+      local info = {}
+      for i = 1, #flat, 2 do
+        info[flat[i]] = flat[i + 1]
+      end
+      if info.name == GROUP then
+        k.group = info
+      end
+    end
+  end
+  return k.group
+end
+
+-- Redis lets no time of delivery lie in the future: those of a test clock are stored so far
+-- in the past.
+local TEST_PAST = 300000000000
+
+local function server_ms()
+  local t = redis.call('TIME')
+  return t[1] * 1000 + math.floor(t[2] / 1000)
+end
+
+-- pending_range(k, test, from, to, count[, consumer]): entry, consumer, time of its delivery
+-- or last renewal, deliveries, of each that is pending. A test clock wants them exact.
+local function pending_range(k, test, ...)
+  local found, at
+  if not group_info(k) then
+    return {}
+  end
+  repeat
+    at = server_ms()
+    found = redis.call('XPENDING', k.stream, GROUP, ...)
+  until test == '' or at == server_ms()
+  for _, p in ipairs(found) do
+    p[3] = at - p[3] + (test ~= '' and TEST_PAST or 0)
+  end
+  return found
+end
+
+-- A worker's name in the group: after its name "#" and a number when the group is not the
+-- first one of this queue (one that was made again counts deliveries from 1 once more).
+local function consumer_parts(consumer)
+  local worker, generation = string.match(consumer, '^(.*)#(%d+)$')
+  return worker or consumer, generation
+end
+
+-- The token of a delivery.
+local function entry_token(entry, count, generation)
+  return entry .. '.' .. digits(count) .. (generation and '.' .. generation or '')
+end
