@@ -93,6 +93,8 @@ struct wr_exec_end {
     enum wr_exec_stop stop;
     pid_t pid;
     bool core, out_of_memory; /* the kernel ended something for memory just then */
+    bool
+        alone; /* it started, and when its leader ended no other process was left of it */
     int64_t wall_ms, user_us, sys_us, max_rss_kib;
     int64_t bytes_in, bytes_out, bytes_err;
     bool out_truncated, err_truncated;

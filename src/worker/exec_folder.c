@@ -216,19 +216,16 @@ wr_folder_restore_base(const char *base, int lock_fd)
 }
 
 int
-wr_folder_make(const char *base, const char *name, uid_t uid, gid_t gid, char *out,
-               size_t out_len)
+wr_folder_make(const char *path, uid_t uid, gid_t gid)
 {
-    if (snprintf(out, out_len, "%s/%s", base, name) >= (int)out_len)
-        return ENAMETOOLONG;
-    if (mkdir(out, 0700) != 0) {
-        if (errno != EEXIST || !wr_folder_remove(out) || mkdir(out, 0700) != 0)
+    if (mkdir(path, 0700) != 0) {
+        if (errno != EEXIST || !wr_folder_remove(path) || mkdir(path, 0700) != 0)
             return errno;
     }
-    if ((uid != (uid_t)-1 || gid != (gid_t)-1) && lchown(out, uid, gid) != 0) {
+    if ((uid != (uid_t)-1 || gid != (gid_t)-1) && lchown(path, uid, gid) != 0) {
         int why = errno;
 
-        (void)rmdir(out);
+        (void)rmdir(path);
         return why;
     }
     return 0;

@@ -21,9 +21,9 @@ bool wr_folder_make_base(char *out, size_t out_len, int *lock_fd);
 /* Makes a base folder again that somebody removed, and moves the lock to it: lock_fd
  * keeps its number. False with errno. */
 bool wr_folder_restore_base(const char *base, int lock_fd);
-/* Makes base/name, 0700, for uid and gid (-1: ours). 0 or the errno. */
-int wr_folder_make(const char *base, const char *name, uid_t uid, gid_t gid, char *out,
-                   size_t out_len);
+/* Makes a folder, 0700, for uid and gid (-1: ours), in place of what may be there. 0 or
+ * the errno. */
+int wr_folder_make(const char *path, uid_t uid, gid_t gid);
 /* Removes a folder with all in it: never follows a symbolic link, never leaves its file
  * system, needs few descriptors however deep it is. False if something stays. */
 bool wr_folder_remove(const char *path);

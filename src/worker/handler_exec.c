@@ -14,8 +14,8 @@
 #include "worker/exec_args.h"
 #include "worker/exec_config.h"
 #include "worker/exec_env.h"
-#include "worker/exec_folder.h"
 #include "worker/exec_result.h"
+#include "worker/folder_pool.h"
 #include "worker/push.h"
 #include "worker/worker_internal.h"
 
@@ -35,7 +35,7 @@ struct attempt {
     const struct wr_exec_config *config;
     struct weir_delivery *d;
     int64_t timeout_ms;
-    char folder[WR_FOLDER_MAX];
+    struct wr_folder folder;
     struct wr_buf pushes; /* follow-up jobs it asked for, as lines of JSON */
 };
 
@@ -215,7 +215,7 @@ exited(struct attempt *a)
         if (!wr_push_take(d, wr_buf_span(&a->pushes)))
             return WEIR_RETRY;
         return wr_exec_result_take(d, a->config, &d->exec,
-                                   a->config->cwd ? a->config->cwd : a->folder)
+                                   a->config->cwd ? a->config->cwd : a->folder.path)
                    ? WEIR_DONE
                    : WEIR_RETRY;
     }
@@ -320,7 +320,7 @@ run_in_folder(struct attempt *a, struct wr_spawner *spawner,
         .file = c->file,
         .env = (const char *const *)env->list,
         .clean = c->o.clean_env,
-        .cwd = c->cwd ? c->cwd : a->folder,
+        .cwd = c->cwd ? c->cwd : a->folder.path,
         .limits = &c->limits,
         .payload = d->record.payload,
         .timeout_ms = a->timeout_ms,
@@ -356,17 +356,14 @@ run_in_folder(struct attempt *a, struct wr_spawner *spawner,
 }
 
 static int
-make_folder(struct attempt *a, struct wr_spawner *spawner)
+take_folder(struct attempt *a, struct wr_spawner *spawner)
 {
-    static _Atomic unsigned long count;
     const struct wr_exec_limits *l = &a->config->limits;
-    char name[32];
 
-    snprintf(name, sizeof(name), "%lu", ++count);
     for (int turn = 0;; turn++) {
-        int why = wr_folder_make(
-            wr_spawner_folder(spawner), name, l->switch_user ? l->uid : (uid_t)-1,
-            l->switch_group ? l->gid : (gid_t)-1, a->folder, sizeof(a->folder));
+        int why = wr_folder_take(wr_spawner_folders(spawner),
+                                 l->switch_user ? l->uid : (uid_t)-1,
+                                 l->switch_group ? l->gid : (gid_t)-1, &a->folder);
 
         /* Somebody tidied up TMPDIR under us. */
         if (why != ENOENT || turn > 0 || !wr_spawner_restore_folder(spawner))
@@ -379,19 +376,19 @@ static void
 keep_folder(struct attempt *a, struct wr_spawner *spawner)
 {
     const char *base = wr_spawner_folder(spawner), *name = strrchr(base, '.'),
-               *own = strrchr(a->folder, '/');
+               *own = strrchr(a->folder.path, '/');
     char kept[WR_FOLDER_MAX];
 
     snprintf(kept, sizeof(kept), "%.*s/weir-kept%s.%s", (int)(strrchr(base, '/') - base),
              base, name, own + 1);
-    if (rename(a->folder, kept) == 0) {
+    if (rename(a->folder.path, kept) == 0) {
         wr_log_warn("job %s: its working folder is kept: %s", a->d->id, kept);
         wr_buf_addf(&a->d->log, "%s[weir] working folder kept: %s\n",
                     a->d->log.len > 0 && a->d->log.ptr[a->d->log.len - 1] != '\n' ? "\n"
                                                                                   : "",
                     kept);
     } else {
-        (void)wr_folder_remove(a->folder);
+        (void)wr_folder_remove(a->folder.path);
     }
 }
 
@@ -400,11 +397,11 @@ attempt(struct attempt *a, struct wr_spawner *spawner)
 {
     struct wr_exec_env env = {0};
     enum weir_outcome outcome;
-    int why = make_folder(a, spawner);
+    int why = take_folder(a, spawner);
 
     if (why != 0)
         return short_of(a, "cannot make a working folder", why);
-    wr_exec_env_fill(&env, a->d, a->config, a->folder, a->timeout_ms);
+    wr_exec_env_fill(&env, a->d, a->config, a->folder.path, a->timeout_ms);
     if (env.failed)
         outcome = short_of(a, "cannot start a command", ENOMEM);
     else
@@ -412,9 +409,10 @@ attempt(struct attempt *a, struct wr_spawner *spawner)
     wr_exec_env_fini(&env);
     if (a->config->o.keep_failed_dir && outcome != WEIR_DONE)
         keep_folder(a, spawner);
-    else if (!wr_folder_remove(a->folder))
+    else if (!wr_folder_give_back(wr_spawner_folders(spawner), &a->folder,
+                                  a->d->has_exec && a->d->exec.alone))
         wr_log_warn("job %s: its working folder %s cannot be removed whole", a->d->id,
-                    a->folder);
+                    a->folder.path);
     return outcome;
 }
 

@@ -124,8 +124,8 @@ enum wr_spawn_phase {
 #define WR_SPAWN_CONTROL 3
 
 struct wr_spawn_pipe {
-    int fd; /* our end; -1: closed */
-    struct wr_watch *watch;
+    int fd;                 /* our end; -1: closed */
+    struct wr_watch *watch; /* NULL: not yet watched, and it may block */
 };
 
 struct wr_spawn_job {
@@ -144,9 +144,10 @@ struct wr_spawn_job {
     pid_t pid;            /* of the leader, and its group; 0: none */
     unsigned long number; /* rises with each start */
     struct wr_spawn_pipe pipes[WR_SPAWN_PIPES];
-    struct wr_spawn_pipe control_sock; /* bound once, renamed for each run */
+    struct wr_spawn_pipe control_sock; /* renamed for each run */
     char control_path[108];            /* empty: none */
     bool control_owned;                /* it was once given to another user */
+    bool control_known; /* to somebody who may still live: the next run gets another */
     struct wr_control control;
     size_t sent; /* of the payload */
     struct wr_capture out, err;
@@ -154,11 +155,13 @@ struct wr_spawn_job {
     struct wr_exec_end end;
     struct wr_timer *timer;
     int64_t started_ms, term_at_ms, kill_at_ms; /* monotonic; 0: no such time */
+    int64_t watch_at_ms;                        /* when its pipes are watched */
     int64_t answer_at_ms;                       /* ENDING */
     int64_t heard_ms;                           /* of its last output or control line */
     bool term_sent, kill_sent, stragglers_killed;
-    bool draining; /* its answer does not begin in the middle of that */
-    int cgroup_fd; /* its cgroup's folder; -1: none */
+    bool group_gone; /* nobody is in its group any more: its number may be another's */
+    bool draining;   /* its answer does not begin in the middle of that */
+    int cgroup_fd;   /* its cgroup's folder; -1: none */
 
     struct wr_buf pushes; /* what it asked for, a line each */
     struct wr_buf frames; /* to be sent, from frames_sent on */
@@ -176,7 +179,9 @@ struct wr_spawn {
     const char *folder;
     struct wr_loop *loop;
     int signal_fd, null_fd;
-    pid_t parent;
+    pid_t self, parent;
+    uid_t user;
+    int children_fd;     /* the list of our children; -1: not open */
     unsigned long count; /* commands started so far */
     char **env;          /* of every command; the worker's secrets are not in it */
     size_t env_n;
@@ -227,6 +232,13 @@ void wr_spawn_job_ask_sock(struct wr_spawn_job *job);
 
 /* A watch for one of its pipes; false when out of memory. */
 bool wr_spawn_watch_pipe(struct wr_spawn_job *job, int pipe);
+/* Most commands end before anybody had to look at their pipes. Those of one that runs on
+ * are watched; tried again later when out of memory. */
+void wr_spawn_watch_pipes(struct wr_spawn_job *job, int64_t now);
+#define WR_WATCH_AFTER_MS 2
+/* Its leader ended: reads what there is, closes what is at its end, and the rest is
+ * watched. */
+void wr_spawn_settle_pipes(struct wr_spawn_job *job);
 void wr_spawn_close_pipe(struct wr_spawn_job *j, int i);
 /* The control socket of this run, which belongs to its user; without one the path stays
  * empty. */
@@ -274,9 +286,18 @@ bool wr_oom_happened(struct wr_spawn *spawn);
 /* WEIR_ATTEMPT_KEY=..., by which the descendants of one run are known. */
 void wr_spawn_key(const struct wr_spawn_job *job, char *out, size_t out_len);
 
+/* What the environment of a process says of the run it belongs to. */
+struct wr_stray_says {
+    unsigned long number; /* of the run; 0: it does not say */
+    bool kept;            /* what that run leaves behind may stay */
+};
+/* proc: where that file system is. One that is in the middle of an exec is asked again
+ * for a while. */
+struct wr_stray_says wr_stray_ask(const char *proc, pid_t pid, pid_t spawner);
+
 /* Looks at all children that are no leaders. Those whose run is over are killed; those of
- * `ending` (may be NULL) get SIGTERM. */
-void wr_strays_sweep(struct wr_spawn *spawn, const struct wr_spawn_job *ending);
+ * `ending` (may be NULL) get SIGTERM. True if there are none that may be of `ending`. */
+bool wr_strays_sweep(struct wr_spawn *spawn, const struct wr_spawn_job *ending);
 void wr_strays_forget(struct wr_spawn *spawn, pid_t pid); /* it was reaped */
 
 /* Its descendants may still run. */

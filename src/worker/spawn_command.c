@@ -15,6 +15,7 @@
 #include "worker/exec_config.h"
 #include "worker/spawn.h"
 
+#define AT_ONCE 4096 /* bytes: a page, as much as the smallest pipe holds */
 #define PATH_DEFAULT "/usr/local/bin:/usr/bin:/bin"
 
 extern char **environ;
@@ -41,7 +42,7 @@ wr_spawn_take_environment(struct wr_spawn *sp)
 
 /* ---- between fork and exec: async-signal-safe calls only ---- */
 
-/* What failed, over the status pipe. */
+/* What failed. It is the spawner's memory, which waits until exec or the end. */
 struct failure {
     int why;
     enum wr_exec_step step;
@@ -52,7 +53,8 @@ struct start {
     char **argv, **env;
     const int *fds; /* for 0, 1, ... */
     int fds_n;
-    int status_fd, cgroup_fd; /* of cgroup.procs, or -1 */
+    int cgroup_fd; /* of cgroup.procs, or -1 */
+    volatile struct failure *failure;
     pid_t parent;
     const struct wr_exec_limits *limits; /* NULL: none */
     const struct rlimit *nofile;         /* NULL: as it is */
@@ -129,18 +131,19 @@ prepare(const struct start *s, enum wr_exec_step *step)
 static _Noreturn void
 become_command(const struct start *s)
 {
-    struct failure f = {0};
+    enum wr_exec_step step;
+    int why = prepare(s, &step);
 
-    f.why = prepare(s, &f.step);
-    if (f.why == 0) {
+    if (why == 0) {
         sigset_t none;
 
         sigemptyset(&none);
         sigprocmask(SIG_SETMASK, &none, NULL);
-        f.step = WR_STEP_EXEC;
-        f.why = exec_by_path(s);
+        step = WR_STEP_EXEC;
+        why = exec_by_path(s);
     }
-    (void)!write(s->status_fd, &f, sizeof(f));
+    s->failure->step = step;
+    s->failure->why = why;
     _exit(127);
 }
 
@@ -244,6 +247,20 @@ pipes_n(const struct wr_spawn_job *j)
     return j->request.run.control ? WR_SPAWN_PIPES : WR_SPAWN_CONTROL;
 }
 
+/* True if the whole payload is in the pipe, where there is always room for so much. */
+static bool
+feed_at_once(struct wr_spawn_job *j)
+{
+    const char *payload = j->body + j->request.words_len;
+    size_t len = (size_t)j->request.payload_len;
+
+    if (len > AT_ONCE || write(j->pipes[0].fd, payload, len) != (ssize_t)len)
+        return false;
+    j->sent = len;
+    wr_spawn_close_pipe(j, 0);
+    return true;
+}
+
 /* The command's ends of the pipes go to theirs[]. */
 static int
 open_pipes(struct wr_spawn_job *j, int theirs[WR_SPAWN_PIPES])
@@ -259,7 +276,8 @@ open_pipes(struct wr_spawn_job *j, int theirs[WR_SPAWN_PIPES])
             return errno;
         j->pipes[i].fd = fds[i == 0 ? 1 : 0];
         theirs[i] = fds[i == 0 ? 0 : 1];
-        if (!j->request.run.hand_over && !wr_spawn_watch_pipe(j, i))
+        if (i == 0 && !j->request.run.hand_over && !feed_at_once(j) &&
+            !wr_spawn_watch_pipe(j, 0))
             return ENOMEM;
     }
     return 0;
@@ -267,7 +285,7 @@ open_pipes(struct wr_spawn_job *j, int theirs[WR_SPAWN_PIPES])
 
 /* vfork: no copy of the page tables, and no pthread_atfork handlers (libuv's would open
  * pipes). The child runs on our stack and leaves nothing there that we use: this function
- * has no more variables than it must. */
+ * has no more variables than it must. When it returns the command runs, or has failed. */
 static pid_t __attribute__((noinline)) fork_command(const struct start *s)
 {
     pid_t pid = vfork();
@@ -277,48 +295,26 @@ static pid_t __attribute__((noinline)) fork_command(const struct start *s)
     return pid;
 }
 
-/* Waits for exec to succeed (end of the pipe) or to say why not. */
-static struct failure
-exec_result(int fd)
-{
-    struct failure f = {0};
-    ssize_t n;
-
-    do
-        n = read(fd, &f, sizeof(f));
-    while (n < 0 && errno == EINTR);
-    return n == (ssize_t)sizeof(f) ? f : (struct failure){0};
-}
-
 static int
 fork_and_exec(struct wr_spawn_job *j, struct start *s)
 {
     struct wr_spawn *sp = j->spawn;
-    struct failure f = {0};
-    int status[2];
+    volatile struct failure f = {0};
     pid_t pid;
 
-    if (pipe2(status, O_CLOEXEC) != 0)
-        return errno;
-    s->status_fd = status[1];
+    s->failure = &f;
     pid = fork_command(s);
-    if (pid < 0)
+    if (pid < 0) {
         f.why = errno;
-    else /* setsid makes this the group's number too */
+    } else if (f.why == 0) {
+        /* setsid made this the group's number too */
         atomic_store(&sp->slots->slot[j->slot].pgid, (int)pid);
-    close(status[1]);
-    if (pid > 0)
-        f = exec_result(status[0]);
-    close(status[0]);
-    if (f.why == 0) {
         j->pid = pid;
         return 0;
+    } else {
+        waitpid(pid, NULL, 0);
     }
     j->end.start_step = f.step;
-    if (pid > 0) {
-        waitpid(pid, NULL, 0);
-        atomic_store(&sp->slots->slot[j->slot].pgid, 0);
-    }
     return f.why;
 }
 
@@ -343,7 +339,7 @@ start_words(struct wr_spawn_job *j, const struct words *w, const int *theirs)
                       .fds = theirs,
                       .fds_n = pipes_n(j),
                       .cgroup_fd = open_cgroup_procs(j),
-                      .parent = getpid(),
+                      .parent = sp->self,
                       .limits = j->request.has_limits ? &w->limits : NULL,
                       .nofile = sp->limit_raised ? &sp->nofile : NULL};
     int why = fork_and_exec(j, &s);

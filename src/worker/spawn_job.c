@@ -24,7 +24,7 @@
 void
 wr_spawn_job_kill(const struct wr_spawn_job *j, int sig)
 {
-    if (j->pid > 1)
+    if (j->pid > 1 && !j->group_gone)
         kill(-j->pid, sig);
 }
 
@@ -36,10 +36,22 @@ kill_at_once(struct wr_spawn_job *j)
     wr_cgroup_kill(j);
 }
 
+/* After its leader was reaped only. */
 static bool
-group_lives(const struct wr_spawn_job *j)
+signal_group(struct wr_spawn_job *j, int sig)
 {
-    return j->pid > 1 && kill(-j->pid, 0) == 0;
+    if (j->pid <= 1 || j->group_gone)
+        return false;
+    if (kill(-j->pid, sig) == 0)
+        return true;
+    j->group_gone = errno == ESRCH;
+    return false;
+}
+
+static bool
+group_lives(struct wr_spawn_job *j)
+{
+    return signal_group(j, 0);
 }
 
 static bool
@@ -223,8 +235,10 @@ answer(struct wr_spawn_job *j)
         wr_cgroup_kill(j);
     }
     j->phase = WR_SPAWN_ANSWERING;
-    if (j->pid != 0)
-        wr_strays_sweep(sp, NULL);
+    if (j->pid != 0 && !j->end.alone) {
+        j->control_known = true;
+        (void)wr_strays_sweep(sp, NULL);
+    }
     atomic_store(&sp->slots->slot[j->slot].pgid, 0);
     j->pid = 0;
     j->end.bytes_in = (int64_t)j->sent;
@@ -280,6 +294,7 @@ wr_spawn_job_set_timer(struct wr_spawn_job *j)
 
     if (j->phase == WR_SPAWN_RUNNING) {
         at = sooner(sooner(j->term_at_ms, j->kill_at_ms), idle_at(j));
+        at = sooner(at, j->watch_at_ms);
         if (j->progress_new)
             at = sooner(at, j->progress_ms + WR_PROGRESS_MS);
     } else if (j->phase == WR_SPAWN_ENDING) {
@@ -313,10 +328,11 @@ wr_spawn_job_leader_ended(struct wr_spawn_job *j, int status, const struct rusag
     j->kill_at_ms = now + STRAGGLER_MS;
     j->answer_at_ms = now + ANSWER_MS;
     if (!keeps_stragglers(j)) {
-        wr_spawn_job_kill(j, SIGTERM);
-        wr_spawn_job_kill(j, SIGCONT);
-        wr_strays_sweep(j->spawn, j);
+        if (signal_group(j, SIGTERM))
+            (void)signal_group(j, SIGCONT);
+        end->alone = wr_strays_sweep(j->spawn, j) && j->group_gone;
     }
+    wr_spawn_settle_pipes(j);
     wr_spawn_job_set_timer(j);
 }
 
@@ -353,6 +369,8 @@ look_at_times(struct wr_spawn_job *j, int64_t now)
 {
     int64_t kill_after_ms = j->request.run.kill_after_ms;
 
+    if (j->watch_at_ms != 0 && now >= j->watch_at_ms)
+        wr_spawn_watch_pipes(j, now);
     if (j->term_at_ms != 0 && now >= j->term_at_ms)
         stop_for(j, WR_EXEC_TIMEOUT, kill_after_ms);
     if (idle_at(j) != 0 && now >= idle_at(j)) {
@@ -376,7 +394,7 @@ kill_stragglers(struct wr_spawn_job *j)
         return;
     if (group_lives(j))
         kill_at_once(j);
-    wr_strays_sweep(j->spawn, NULL);
+    (void)wr_strays_sweep(j->spawn, NULL);
 }
 
 void
@@ -427,6 +445,7 @@ reset(struct wr_spawn_job *j)
     j->sent = 0;
     j->kill_at_ms = j->progress_ms = 0;
     j->term_sent = j->kill_sent = j->stragglers_killed = j->progress_new = false;
+    j->group_gone = false;
     j->control.len = 0;
     j->control.too_long = false;
     j->number = ++j->spawn->count;
@@ -435,6 +454,7 @@ reset(struct wr_spawn_job *j)
     wr_capture_reset(&j->live, ERR_HEAD, LIVE_MAX);
     j->started_ms = j->heard_ms = wr_clock_ms();
     j->term_at_ms = r->timeout_ms > 0 ? j->started_ms + r->timeout_ms : 0;
+    j->watch_at_ms = r->hand_over ? 0 : j->started_ms + WR_WATCH_AFTER_MS;
 }
 
 /* They are the child's from here on. It waits for this and has asked for nothing before,

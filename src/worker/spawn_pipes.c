@@ -1,6 +1,7 @@
 /* The bytes of a command: its input, its output, and what it says on the control pipe or
  * the control socket. */
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -153,11 +154,28 @@ end_control(struct wr_spawn_job *j)
 /* ---- reading ---- */
 
 static void
+end_pipe(struct wr_spawn_job *j, int i)
+{
+    if (i == WR_SPAWN_CONTROL)
+        end_control(j);
+    wr_spawn_close_pipe(j, i);
+}
+
+/* Without a watch a pipe would block. */
+static bool
+is_readable(const struct wr_spawn_pipe *p)
+{
+    struct pollfd fd = {.fd = p->fd, .events = POLLIN};
+
+    return p->watch || poll(&fd, 1, 0) > 0;
+}
+
+static void
 drain_pipe(struct wr_spawn_job *j, int i)
 {
     static char bytes[PIECE];
 
-    for (int turns = 0; turns < PIECES; turns++) {
+    for (int turns = 0; turns < PIECES && is_readable(&j->pipes[i]); turns++) {
         ssize_t n = read(j->pipes[i].fd, bytes, sizeof(bytes));
 
         if (n > 0) {
@@ -169,9 +187,7 @@ drain_pipe(struct wr_spawn_job *j, int i)
         } else if (n < 0 && (errno == EINTR || errno == EAGAIN)) {
             return;
         } else {
-            if (i == WR_SPAWN_CONTROL)
-                end_control(j);
-            wr_spawn_close_pipe(j, i);
+            end_pipe(j, i);
             wr_spawn_job_answer_if_over(j);
             return;
         }
@@ -221,6 +237,46 @@ wr_spawn_watch_pipe(struct wr_spawn_job *j, int i)
         return false;
     wr_watch_ask(p->watch, i == 0 ? WR_WRITABLE : WR_READABLE);
     return true;
+}
+
+static bool
+needs_watch(const struct wr_spawn_job *j, int i)
+{
+    return j->pipes[i].fd >= 0 && !j->pipes[i].watch;
+}
+
+void
+wr_spawn_watch_pipes(struct wr_spawn_job *j, int64_t now)
+{
+    j->watch_at_ms = 0;
+    for (int i = 1; i < WR_SPAWN_PIPES; i++) {
+        if (needs_watch(j, i) && !wr_spawn_watch_pipe(j, i)) {
+            wr_spawn_drain_pipes(j);
+            j->watch_at_ms = now + WR_WATCH_AFTER_MS;
+        }
+    }
+}
+
+void
+wr_spawn_settle_pipes(struct wr_spawn_job *j)
+{
+    struct pollfd fds[WR_SPAWN_PIPES];
+
+    j->watch_at_ms = 0;
+    for (int i = 0; i < WR_SPAWN_PIPES; i++)
+        fds[i] = (struct pollfd){.fd = i == 0 ? -1 : j->pipes[i].fd, .events = POLLIN};
+    if (poll(fds, WR_SPAWN_PIPES, 0) < 0)
+        return; /* the answer's time comes */
+    j->draining = true;
+    for (int i = 1; i < WR_SPAWN_PIPES; i++) {
+        if (fds[i].revents & POLLIN)
+            drain_pipe(j, i);
+        else if (fds[i].revents != 0)
+            end_pipe(j, i);
+        if (needs_watch(j, i))
+            (void)wr_spawn_watch_pipe(j, i);
+    }
+    j->draining = false;
 }
 
 /* ---- the control socket ---- */
@@ -285,12 +341,25 @@ bind_control(struct wr_spawn_job *j, const struct sockaddr_un *name)
     return false;
 }
 
+static void
+close_control(struct wr_spawn_job *j)
+{
+    if (j->control_sock.fd < 0)
+        return;
+    wr_watch_free(j->control_sock.watch);
+    close(j->control_sock.fd);
+    (void)unlink(j->control_path);
+    j->control_sock = (struct wr_spawn_pipe){.fd = -1};
+    j->control_owned = false;
+}
+
+/* A new name keeps those away who know the old one, but not those who are connected. */
 void
 wr_spawn_open_control(struct wr_spawn_job *j)
 {
     const struct wr_exec_limits *l = &j->request.limits;
     struct sockaddr_un name = {.sun_family = AF_UNIX};
-    uid_t owner = j->request.has_limits && l->switch_user ? l->uid : geteuid();
+    uid_t owner = j->request.has_limits && l->switch_user ? l->uid : j->spawn->user;
     bool ok;
 
     if (snprintf(name.sun_path, sizeof(name.sun_path), "%s/control-%lu", j->spawn->folder,
@@ -298,20 +367,20 @@ wr_spawn_open_control(struct wr_spawn_job *j)
         j->control_path[0] = '\0'; /* TMPDIR is too long for a socket's name */
         return;
     }
-    wr_spawn_drain_control(j);
-    if (j->control_sock.fd >= 0)
+    if (j->control_known)
+        close_control(j);
+    if (j->control_sock.fd >= 0) {
         ok = rename(j->control_path, name.sun_path) == 0;
-    else
+        wr_spawn_drain_control(j); /* of the last one's; this one has not begun */
+    } else {
         ok = bind_control(j, &name);
-    if (ok && (owner != geteuid() || j->control_owned)) {
+    }
+    if (ok && (owner != j->spawn->user || j->control_owned)) {
         ok = lchown(name.sun_path, owner, (gid_t)-1) == 0;
         j->control_owned = true;
     }
-    if (!ok && j->control_sock.fd >= 0) {
-        wr_watch_free(j->control_sock.watch);
-        close(j->control_sock.fd);
-        j->control_sock = (struct wr_spawn_pipe){.fd = -1};
-        j->control_owned = false;
-    }
+    if (!ok)
+        close_control(j);
+    j->control_known = false;
     snprintf(j->control_path, sizeof(j->control_path), "%s", ok ? name.sun_path : "");
 }

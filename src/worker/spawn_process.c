@@ -19,6 +19,7 @@
 
 #define PIECE 65536
 #define PIECES 16     /* a turn */
+#define SIGNALS 4     /* there are two, and each is waiting once or not at all */
 #define END_TURNS 200 /* of END_NAP_MS: for killed processes to be reaped */
 #define END_NAP_MS 10
 
@@ -53,7 +54,7 @@ reap(struct wr_spawn *sp)
         }
     }
     if (strays) /* their children may be ours now */
-        wr_strays_sweep(sp, NULL);
+        (void)wr_strays_sweep(sp, NULL);
     for (size_t i = 0; i < sp->n; i++)
         wr_spawn_job_answer_if_over(&sp->jobs[i]);
 }
@@ -62,15 +63,17 @@ static void
 on_signal(void *arg, unsigned events)
 {
     struct wr_spawn *sp = arg;
-    struct signalfd_siginfo info;
+    struct signalfd_siginfo infos[SIGNALS];
+    ssize_t n = read(sp->signal_fd, infos, sizeof(infos));
 
     (void)events;
-    while (read(sp->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
-        continue;
-    if (getppid() != sp->parent)
-        wr_loop_stop(sp->loop);
-    else
-        reap(sp);
+    for (ssize_t i = 0; i * (ssize_t)sizeof(infos[0]) < n; i++) {
+        if (infos[i].ssi_signo == SIGUSR1 && getppid() != sp->parent) {
+            wr_loop_stop(sp->loop);
+            return;
+        }
+    }
+    reap(sp);
 }
 
 /* ---- requests ---- */
@@ -101,51 +104,57 @@ take_header(struct wr_spawn_job *j)
     return false;
 }
 
-/* Where the next bytes of the socket go, and how many at most. */
-static char *
-place_of_next(struct wr_spawn_job *j, size_t *len)
-{
-    static char trash[PIECE];
-
-    if (j->body_got == j->body_len) {
-        *len = sizeof(j->next) - j->next_got;
-        return (char *)&j->next + j->next_got;
-    }
-    *len = j->body_len - j->body_got;
-    if (j->body)
-        return j->body + j->body_got;
-    if (*len > sizeof(trash))
-        *len = sizeof(trash);
-    return trash;
-}
-
+/* The next bytes of the socket; false if they make no sense. */
 static bool
-take_bytes(struct wr_spawn_job *j, size_t n)
+take_bytes(struct wr_spawn_job *j, const char *bytes, size_t len)
 {
-    if (j->body_got == j->body_len) {
-        j->next_got += n;
-        return j->next_got < sizeof(j->next) || take_header(j);
+    while (len > 0) {
+        bool header = j->body_got == j->body_len;
+        size_t n = header ? sizeof(j->next) - j->next_got : j->body_len - j->body_got;
+
+        n = n < len ? n : len;
+        if (header) {
+            memcpy((char *)&j->next + j->next_got, bytes, n);
+            j->next_got += n;
+            if (j->next_got == sizeof(j->next) && !take_header(j))
+                return false;
+        } else {
+            if (j->body && j->body + j->body_got != bytes)
+                memcpy(j->body + j->body_got, bytes, n);
+            j->body_got += n;
+            if (j->body_got == j->body_len)
+                wr_spawn_job_start(j);
+        }
+        bytes += n;
+        len -= n;
     }
-    j->body_got += n;
-    if (j->body_got == j->body_len)
-        wr_spawn_job_start(j);
     return true;
 }
 
+/* A large payload goes where it shall be, all else through a room of all slots. */
 static void
 receive(struct wr_spawn_job *j)
 {
-    for (int turns = 0; turns < PIECES; turns++) {
-        size_t len;
-        char *to = place_of_next(j, &len);
-        ssize_t n = recv(j->sock, to, len, MSG_DONTWAIT);
+    static char room[PIECE];
 
+    for (int turns = 0; turns < PIECES; turns++) {
+        size_t missing = j->body_len - j->body_got, len = sizeof(room);
+        char *to = room;
+        ssize_t n;
+
+        if (j->body && missing > sizeof(room)) {
+            to = j->body + j->body_got;
+            len = missing;
+        }
+        n = recv(j->sock, to, len, MSG_DONTWAIT);
         if (n < 0 && (errno == EAGAIN || errno == EINTR))
             return;
-        if (n <= 0 || !take_bytes(j, (size_t)n)) {
+        if (n <= 0 || !take_bytes(j, to, (size_t)n)) {
             wr_loop_stop(j->spawn->loop); /* the child is gone, or mad */
             return;
         }
+        if ((size_t)n < len)
+            return;
     }
 }
 
@@ -175,7 +184,7 @@ kill_all(struct wr_spawn *sp)
     for (int turns = 0; turns < END_TURNS; turns++) {
         pid_t pid;
 
-        wr_strays_sweep(sp, NULL);
+        (void)wr_strays_sweep(sp, NULL);
         while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
             wr_strays_forget(sp, pid);
         if (pid < 0)
@@ -259,7 +268,13 @@ void
 wr_spawn_main(struct wr_slots *slots, int *fds, size_t n, pid_t parent,
               const char *folder)
 {
-    struct wr_spawn sp = {.slots = slots, .n = n, .parent = parent, .folder = folder};
+    struct wr_spawn sp = {.slots = slots,
+                          .n = n,
+                          .self = getpid(),
+                          .user = geteuid(),
+                          .parent = parent,
+                          .children_fd = -1,
+                          .folder = folder};
     struct wr_watch *signals;
     int status = 0;
 

@@ -24,6 +24,7 @@
 #define PIECE 16384
 #define OVERLAP 80 /* more than a key has */
 #define EXEC_TURNS 20
+#define CHILDREN_PIECE 4096
 
 struct wr_stray {
     pid_t pid;
@@ -33,58 +34,57 @@ struct wr_stray {
 void
 wr_spawn_key(const struct wr_spawn_job *job, char *out, size_t out_len)
 {
-    snprintf(out, out_len, WR_SPAWN_KEY "=%d-%lu%s", (int)getpid(), job->number,
+    snprintf(out, out_len, WR_SPAWN_KEY "=%d-%lu%s", (int)job->spawn->self, job->number,
              job->request.run.keep_stragglers ? "k" : "");
 }
 
-#define KEPT ULONG_MAX
-
-/* The number of the run in text, whose environment strings end with NUL; 0: none; KEPT:
- * of a run whose leftovers may stay. */
-static unsigned long
-find_number(const char *text, size_t len)
+/* What text says, whose environment strings end with NUL. */
+static struct wr_stray_says
+find_key(pid_t spawner, const char *text, size_t len)
 {
     char want[64]; /* with the NUL before it: a variable's whole name */
     int want_len = snprintf(want, sizeof(want), "%c" WR_SPAWN_KEY "=%d-", '\0',
-                            (int)getpid());
+                            (int)spawner);
     const char *at = memmem(text, len, want, (size_t)want_len);
-    unsigned long number;
+    struct wr_stray_says says = {0};
     char *end;
 
     if (!at || !memchr(at + want_len, '\0', len - (size_t)(at - text) - (size_t)want_len))
-        return 0;
-    number = strtoul(at + want_len, &end, 10);
-    return *end == 'k' ? KEPT : number;
+        return says;
+    says.number = strtoul(at + want_len, &end, 10);
+    says.kept = *end == 'k';
+    return says;
 }
 
 /* One that ended and waits to be reaped has no program any more. */
 static bool
-has_program(pid_t pid)
+has_program(const char *proc, pid_t pid)
 {
-    char path[64], program[8];
+    char path[PATH_MAX], program[8];
 
-    snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+    snprintf(path, sizeof(path), "%s/%d/exe", proc, (int)pid);
     return readlink(path, program, sizeof(program)) >= 0;
 }
 
-/* 0: it does not say. *empty: it has no environment at all. */
-static unsigned long
-read_number(pid_t pid, bool *empty)
+/* *empty: it has no environment at all. */
+static struct wr_stray_says
+read_key(const char *proc, pid_t pid, pid_t spawner, bool *empty)
 {
-    char text[PIECE + OVERLAP], path[64];
-    unsigned long number = 0;
+    char text[PIECE + OVERLAP], path[PATH_MAX];
+    struct wr_stray_says says = {0};
     size_t len = 1;
     ssize_t n;
     int fd;
 
-    snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
+    *empty = false;
+    snprintf(path, sizeof(path), "%s/%d/environ", proc, (int)pid);
     fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        return 0;
+        return says;
     text[0] = '\0';
-    while (number == 0 && (n = read(fd, text + len, PIECE)) > 0) {
+    while (says.number == 0 && (n = read(fd, text + len, PIECE)) > 0) {
         len += (size_t)n;
-        number = find_number(text, len);
+        says = find_key(spawner, text, len);
         if (len > OVERLAP) {
             memmove(text, text + len - OVERLAP, OVERLAP);
             len = OVERLAP;
@@ -92,22 +92,21 @@ read_number(pid_t pid, bool *empty)
     }
     close(fd);
     *empty = len == 1;
-    return number;
+    return says;
 }
 
 /* In the middle of an exec a process has no environment either, for a moment. */
-static unsigned long
-number_of(pid_t pid)
+struct wr_stray_says
+wr_stray_ask(const char *proc, pid_t pid, pid_t spawner)
 {
-    bool empty = false;
-    unsigned long number = read_number(pid, &empty);
+    bool empty;
+    struct wr_stray_says says = read_key(proc, pid, spawner, &empty);
 
-    for (int turn = 0; empty && has_program(pid) && turn < EXEC_TURNS; turn++) {
+    for (int turn = 0; empty && has_program(proc, pid) && turn < EXEC_TURNS; turn++) {
         poll(NULL, 0, 1);
-        empty = false;
-        number = read_number(pid, &empty);
+        says = read_key(proc, pid, spawner, &empty);
     }
-    return number;
+    return says;
 }
 
 static unsigned long
@@ -171,57 +170,79 @@ older_live(const struct wr_spawn *sp, unsigned long number)
     return false;
 }
 
-static void
-judge(struct wr_spawn *sp, pid_t pid, const struct wr_spawn_job *ending)
+/* Of whom it may be, as far as is known. */
+static bool
+may_be_of(struct wr_spawn *sp, pid_t pid, struct wr_stray_says says,
+          const struct wr_spawn_job *job)
 {
-    unsigned long number;
-
-    if (is_leader(sp, pid))
-        return;
-    number = number_of(pid);
-    if (sp->ends) {
-        kill(pid, SIGKILL);
-    } else if (number == KEPT) {
-        return;
-    } else if (number == 0) {
-        if (!older_live(sp, first_seen(sp, pid)))
-            kill(pid, SIGKILL);
-    } else if (!live_job(sp, number)) {
-        kill(pid, SIGKILL);
-    } else if (ending && ending->number == number) {
-        kill(pid, SIGTERM);
-    }
+    return says.number != 0 ? says.number == job->number
+                            : first_seen(sp, pid) >= job->number;
 }
 
-void
+/* True if it may be of the one that ends. */
+static bool
+judge(struct wr_spawn *sp, pid_t pid, const struct wr_spawn_job *ending)
+{
+    struct wr_stray_says says;
+
+    if (is_leader(sp, pid))
+        return false;
+    says = wr_stray_ask("/proc", pid, sp->self);
+    if (sp->ends) {
+        kill(pid, SIGKILL);
+    } else if (says.number == 0) {
+        if (!older_live(sp, first_seen(sp, pid)))
+            kill(pid, SIGKILL);
+    } else if (says.kept) {
+        ; /* it may stay */
+    } else if (!live_job(sp, says.number)) {
+        kill(pid, SIGKILL);
+    } else if (ending && ending->number == says.number) {
+        kill(pid, SIGTERM);
+    }
+    return ending && may_be_of(sp, pid, says, ending);
+}
+
+/* The file stays open: it is read more often than all others. */
+static bool
+read_children(struct wr_spawn *sp, struct wr_buf *list)
+{
+    char path[64];
+    ssize_t n;
+
+    if (sp->children_fd < 0) {
+        snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)sp->self);
+        sp->children_fd = open(path, O_RDONLY | O_CLOEXEC);
+    }
+    if (sp->children_fd < 0)
+        return false;
+    do {
+        char *to = wr_buf_room(list, CHILDREN_PIECE);
+
+        n = to ? pread(sp->children_fd, to, CHILDREN_PIECE, (off_t)list->len) : -1;
+        if (n > 0)
+            list->len += (size_t)n;
+    } while (n > 0 || (n < 0 && errno == EINTR && !list->failed));
+    if (list->ptr)
+        list->ptr[list->len] = '\0';
+    return n == 0;
+}
+
+bool
 wr_strays_sweep(struct wr_spawn *sp, const struct wr_spawn_job *ending)
 {
     struct wr_buf list = {0};
-    char path[64], *at, *end;
-    ssize_t n = -1;
-    int fd;
+    bool alone = read_children(sp, &list);
+    char *at = list.ptr, *end;
 
-    snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return;
-    do {
-        char *to = wr_buf_room(&list, 4096);
+    for (; at; at = end) {
+        pid_t pid = (pid_t)strtol(at, &end, 10);
 
-        n = to ? read(fd, to, 4096) : -1;
-        if (n > 0)
-            list.len += (size_t)n;
-    } while (n > 0 || (n < 0 && errno == EINTR && !list.failed));
-    close(fd);
-    if (list.ptr) {
-        list.ptr[list.len] = '\0';
-        for (at = list.ptr;; at = end) {
-            pid_t pid = (pid_t)strtol(at, &end, 10);
-
-            if (end == at)
-                break;
-            judge(sp, pid, ending);
-        }
+        if (end == at)
+            break;
+        if (judge(sp, pid, ending))
+            alone = false;
     }
     wr_buf_fini(&list);
+    return alone;
 }

@@ -15,7 +15,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "worker/exec_folder.h"
+#include "worker/folder_pool.h"
 #include "worker/spawn.h"
 
 #define STOP_MS 5000
@@ -25,6 +25,7 @@ struct wr_spawner {
     pid_t pid;
     char folder[WR_FOLDER_MAX];
     int folder_lock; /* held by the spawner too */
+    struct wr_folder_pool *folders;
     size_t n;
     struct seat {
         int fd;
@@ -93,6 +94,7 @@ free_spawner(struct wr_spawner *s)
         pthread_mutex_destroy(&s->seats[i].mu);
     }
     close(s->folder_lock);
+    wr_folder_pool_free(s->folders);
     free(s);
 }
 
@@ -164,6 +166,8 @@ wr_spawner_start(struct wr_slots *slots, size_t n, struct wr_spawner **out,
     s->pid = -1;
     if (!wr_folder_make_base(s->folder, sizeof(s->folder), &s->folder_lock))
         rc = wr_fail(err, WEIR_E_IO, errno, "working folder %.150s", s->folder);
+    else if (!(s->folders = wr_folder_pool_new(s->folder)))
+        rc = wr_fail(err, WEIR_E_NO_MEMORY, 0, "working folders");
     else if ((s->pid = fork_spawner(s, slots, theirs, n)) < 0)
         rc = wr_fail(err, WEIR_E_NO_MEMORY, errno, "fork the spawner");
     for (size_t i = 0; i < n; i++)
@@ -225,6 +229,12 @@ wr_spawner_folder(const struct wr_spawner *s)
     return s->folder;
 }
 
+struct wr_folder_pool *
+wr_spawner_folders(struct wr_spawner *s)
+{
+    return s->folders;
+}
+
 bool
 wr_spawner_restore_folder(struct wr_spawner *s)
 {
@@ -271,33 +281,68 @@ send_all(int fd, const void *from, size_t len)
     return true;
 }
 
+/* What one recv brought and is not used yet: an answer is mostly small. Nothing is sent
+ * behind an end before the next request. */
+struct incoming {
+    int fd;
+    size_t at, len;
+    char bytes[4096];
+};
+
+static void
+listen_to(struct incoming *in, int fd)
+{
+    in->fd = fd;
+    in->at = in->len = 0;
+}
+
 static bool
-recv_all(int fd, void *to, size_t len)
+recv_some(int fd, void *to, size_t len, size_t *got)
+{
+    ssize_t n;
+
+    do
+        n = recv(fd, to, len, 0);
+    while (n < 0 && errno == EINTR);
+    *got = n > 0 ? (size_t)n : 0;
+    return n > 0;
+}
+
+static bool
+recv_all(struct incoming *in, void *to, size_t len)
 {
     char *at = to;
 
     while (len > 0) {
-        ssize_t n = recv(fd, at, len, 0);
+        size_t n = in->len - in->at;
 
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return false;
+        if (n > 0) {
+            n = n < len ? n : len;
+            memcpy(at, in->bytes + in->at, n);
+            in->at += n;
+        } else if (len >= sizeof(in->bytes)) {
+            if (!recv_some(in->fd, at, len, &n))
+                return false;
+        } else {
+            in->at = 0;
+            if (!recv_some(in->fd, in->bytes, sizeof(in->bytes), &in->len))
+                return false;
+        }
         at += n;
-        len -= (size_t)n;
+        len -= n;
     }
     return true;
 }
 
 /* Without memory the bytes are read past, and out->failed is set. */
 static bool
-recv_into(int fd, struct wr_buf *out, uint64_t len)
+recv_into(struct incoming *in, struct wr_buf *out, uint64_t len)
 {
     char *to = len > 0 ? wr_buf_room(out, (size_t)len) : NULL;
     char trash[4096];
 
     if (to) {
-        if (!recv_all(fd, to, (size_t)len))
+        if (!recv_all(in, to, (size_t)len))
             return false;
         out->len += (size_t)len;
         out->ptr[out->len] = '\0';
@@ -306,7 +351,7 @@ recv_into(int fd, struct wr_buf *out, uint64_t len)
     while (len > 0) {
         size_t piece = len < sizeof(trash) ? (size_t)len : sizeof(trash);
 
-        if (!recv_all(fd, trash, piece))
+        if (!recv_all(in, trash, piece))
             return false;
         len -= piece;
     }
@@ -446,21 +491,23 @@ static bool
 read_frames(int fd, const struct wr_exec_events *events, struct wr_exec_end *end,
             struct wr_buf *result, struct wr_buf *log)
 {
+    struct incoming in;
     struct wr_spawn_frame f;
     struct wr_buf body = {0};
 
-    while (recv_all(fd, &f, sizeof(f))) {
+    listen_to(&in, fd);
+    while (recv_all(&in, &f, sizeof(f))) {
         if (f.kind == WR_FRAME_END) {
-            bool ok = recv_all(fd, end, sizeof(*end)) &&
-                      recv_into(fd, result, f.result_len) &&
-                      recv_into(fd, log, f.len - sizeof(*end) - f.result_len);
+            bool ok = recv_all(&in, end, sizeof(*end)) &&
+                      recv_into(&in, result, f.result_len) &&
+                      recv_into(&in, log, f.len - sizeof(*end) - f.result_len);
 
             result->failed = result->failed || f.result_lost;
             wr_buf_fini(&body);
             return ok;
         }
         wr_buf_clear(&body);
-        if (!recv_into(fd, &body, f.len))
+        if (!recv_into(&in, &body, f.len))
             break;
         if (!body.failed)
             tell(events, &f, &body);
@@ -536,20 +583,26 @@ recv_handed(int sock, struct wr_spawn_frame *f, int fds[3], bool *got)
                        .msg_control = control.room,
                        .msg_controllen = sizeof(control.room)};
     ssize_t n;
+    size_t len = 0, more = 0;
 
     do
         n = recvmsg(sock, &m, MSG_CMSG_CLOEXEC);
     while (n < 0 && errno == EINTR);
     *got = n > 0 && take_descriptors(&m, fds);
-    return n > 0 && recv_all(sock, (char *)f + n, sizeof(*f) - (size_t)n);
+    /* No byte more than its own: the next frame is for another reader. */
+    for (len = n > 0 ? (size_t)n : 0; len > 0 && len < sizeof(*f); len += more) {
+        if (!recv_some(sock, (char *)f + len, sizeof(*f) - len, &more))
+            return false;
+    }
+    return n > 0;
 }
 
 static bool
-read_end(int sock, const struct wr_spawn_frame *f, struct wr_exec_end *end)
+read_end(struct incoming *in, const struct wr_spawn_frame *f, struct wr_exec_end *end)
 {
     struct wr_buf rest = {0};
-    bool ok = f->kind == WR_FRAME_END && recv_all(sock, end, sizeof(*end)) &&
-              recv_into(sock, &rest, f->len - sizeof(*end));
+    bool ok = f->kind == WR_FRAME_END && recv_all(in, end, sizeof(*end)) &&
+              recv_into(in, &rest, f->len - sizeof(*end));
 
     wr_buf_fini(&rest);
     return ok;
@@ -571,8 +624,10 @@ wr_spawner_open(struct wr_spawner *s, size_t slot, const struct wr_exec_run *run
     struct wr_exec_run stays = *run;
     struct wr_buf head = {0};
     struct wr_spawn_frame f = {0};
+    struct incoming in;
     bool ok, got = false;
 
+    listen_to(&in, seat->fd);
     *start = (struct wr_exec_end){0};
     stays.hand_over = true;
     stays.payload = none;
@@ -601,7 +656,7 @@ wr_spawner_open(struct wr_spawner *s, size_t slot, const struct wr_exec_run *run
         start->start_errno = EMFILE;
         return WEIR_OK;
     }
-    if (!read_end(seat->fd, &f, start))
+    if (!read_end(&in, &f, start))
         return gone(seat, err);
     disarm(seat);
     return WEIR_OK;
@@ -619,8 +674,10 @@ wr_spawner_close(struct wr_spawner *s, size_t slot, struct wr_exec_end *end,
 {
     struct seat *seat = &s->seats[slot];
     struct wr_spawn_frame f;
+    struct incoming in;
 
-    if (!recv_all(seat->fd, &f, sizeof(f)) || !read_end(seat->fd, &f, end))
+    listen_to(&in, seat->fd);
+    if (!recv_all(&in, &f, sizeof(f)) || !read_end(&in, &f, end))
         return gone(seat, err);
     disarm(seat);
     return WEIR_OK;

@@ -33,6 +33,7 @@
 #include "worker/exec.h"
 #include "worker/slots.h"
 
+struct wr_folder_pool;
 struct wr_spawner;
 
 /* Forks it. slots->slot[i].pgid are written by it, i < n_slots: the number of a handler's
@@ -54,6 +55,8 @@ struct wr_spawner *wr_spawner_current(void);
  * commands: only this user can make files there. Removed with all in it when the spawner
  * ends. */
 const char *wr_spawner_folder(const struct wr_spawner *spawner);
+/* Those in it. */
+struct wr_folder_pool *wr_spawner_folders(struct wr_spawner *spawner);
 /* Makes it again, if somebody has removed it. False with errno. Any thread. */
 bool wr_spawner_restore_folder(struct wr_spawner *spawner);
 
