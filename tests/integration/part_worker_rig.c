@@ -2,6 +2,7 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct worker_rig rig;
@@ -84,6 +85,21 @@ rig_is(const char *id, const char *state)
     return strcmp(job_state(rig.client, "q", id), state) == 0;
 }
 
+/* A queue that nobody made is a list. */
+static void
+make_queues(void)
+{
+    const char *engine = getenv("WEIR_TEST_ENGINE");
+    bool made;
+
+    if (!engine || strcmp(engine, "list") == 0)
+        return;
+    assert_int_equal(weir_queue_create(rig.client, "q", engine, NULL, &made, NULL),
+                     WEIR_OK);
+    assert_int_equal(weir_queue_create(rig.client, "other", engine, NULL, &made, NULL),
+                     WEIR_OK);
+}
+
 int
 rig_setup(void **state)
 {
@@ -95,6 +111,7 @@ rig_setup(void **state)
     rig.workers_n = 0;
     rig.url = NULL;
     assert_int_equal(weir_client_open(&o, &rig.client, NULL), WEIR_OK);
+    make_queues();
     return 0;
 }
 

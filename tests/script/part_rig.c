@@ -18,7 +18,8 @@
 
 struct rig rig;
 
-static const char *const engines[] = {"list", "stream"};
+char rig_list_only[] = "list", rig_stream_only[] = "stream";
+static const char *const engines[] = {rig_list_only, rig_stream_only};
 
 static struct {
     char worker[64], id[256], token[64];
@@ -503,6 +504,28 @@ rig_where(const char *id)
     }
     out[n] = '\0';
     wr_reply_free(reply);
+    return out;
+}
+
+const char *
+rig_either(const char *list, const char *stream)
+{
+    return rig.engine == RIG_LIST ? list : stream;
+}
+
+const char *
+rig_or_tomb(const char *letters)
+{
+    static char texts[4][8];
+    static unsigned turn;
+    char *out = texts[turn++ % 4];
+    size_t n = 0;
+
+    for (; *letters; letters++) {
+        if (rig.engine == RIG_LIST || (*letters != 'R' && *letters != 'T'))
+            out[n++] = *letters;
+    }
+    out[n] = '\0';
     return out;
 }
 

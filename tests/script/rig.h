@@ -109,6 +109,10 @@ bool rig_resume(void);
  * record of a job that waits or runs, and as the state of one that runs: it says what
  * they say. */
 const char *rig_where(const char *id);
+/* What is right for this engine. */
+const char *rig_either(const char *list, const char *stream);
+/* Those letters; on an engine that leaves no tombstones without T and its place R. */
+const char *rig_or_tomb(const char *letters);
 /* As inspect tells it of a job, wherever it stands: its record, "" if it is gone; what
  * changes, all zero if it was never delivered; the end of its lease, or the score of the
  * place where it is, -1 if there is none. */
@@ -138,11 +142,12 @@ struct wr_reply *rig_script_argv(const char *name, const struct wr_span *words, 
 void rig_reply_text(const struct wr_reply *reply, struct wr_buf *out);
 
 /* Of all engines; of one. */
+extern char rig_list_only[], rig_stream_only[];
 #define RIG_TEST(name) cmocka_unit_test_setup(name, rig_fresh)
 #define RIG_LIST_TEST(name) \
-    cmocka_unit_test_prestate_setup_teardown(name, rig_fresh, NULL, (void *)"list")
+    cmocka_unit_test_prestate_setup_teardown(name, rig_fresh, NULL, rig_list_only)
 #define RIG_STREAM_TEST(name) \
-    cmocka_unit_test_prestate_setup_teardown(name, rig_fresh, NULL, (void *)"stream")
+    cmocka_unit_test_prestate_setup_teardown(name, rig_fresh, NULL, rig_stream_only)
 int rig_run(const struct CMUnitTest *tests, size_t n);
 #define RIG_MAIN(tests) rig_run(tests, sizeof(tests) / sizeof((tests)[0]))
 

@@ -107,7 +107,7 @@ a_stale_ack_does_not_end_anothers_run_L03(void **state)
 static void
 the_same_worker_cannot_use_its_older_delivery_T10(void **state)
 {
-    char old[24];
+    char old[WR_TOKEN_MAX];
 
     (void)state;
     take_one("A");

@@ -97,7 +97,7 @@ no_more_than_asked_for_is_handed_out_P03(void **state)
 static void
 tokens_never_repeat_for_an_id_that_lives_again_A2(void **state)
 {
-    char first[24];
+    char first[WR_TOKEN_MAX];
 
     (void)state;
     rig_put("A");
@@ -127,7 +127,7 @@ static void
 a_repeated_call_gets_the_same_jobs_A9(void **state)
 {
     const struct rig_taken *t;
-    char token[24];
+    char token[WR_TOKEN_MAX];
 
     (void)state;
     rig_put_many("A B C");
@@ -671,9 +671,9 @@ main(void)
         RIG_TEST(ahead_stops_before_one_that_was_delivered_before_A12),
         RIG_TEST(a_paused_queue_hands_out_nothing_T23),
         RIG_TEST(bytes_bound_a_call_but_never_below_one_job_A22),
-        RIG_TEST(a_tombstone_is_skipped_and_uncounted_A4),
+        RIG_LIST_TEST(a_tombstone_is_skipped_and_uncounted_A4),
         RIG_TEST(a_missing_body_is_told_from_a_tombstone_A4a),
-        RIG_TEST(a_thousand_tombstones_are_skipped_a_call_A4e),
+        RIG_LIST_TEST(a_thousand_tombstones_are_skipped_a_call_A4e),
         RIG_TEST(a_lost_body_is_dead_and_counted_A17),
         RIG_TEST(a_place_without_body_whose_id_lives_again_gets_another_name_A17),
         RIG_TEST(a_job_too_late_to_start_expires_to_the_ms_T12),
