@@ -25,6 +25,7 @@ end
 -- of its own. Answers until when at most.
 local function admit_park(k, d, key, before, due, now)
   touch('LLEN', k.due)
+  touch('ZCARD', k.delayed)
   if due then
     d.unlink[#d.unlink + 1] = '=' .. key
     return nil
@@ -32,6 +33,20 @@ local function admit_park(k, d, key, before, due, now)
   d.unique[#d.unique + 1] = '=' .. key
   d.unique[#d.unique + 1] = before
   return now + PARK_MS
+end
+
+-- admit_look(k, has_due): reads what admit_apply() has to know, and may write; an idle queue
+-- has neither waiting jobs nor markers, which is seen at once.
+local function admit_look(k, has_due)
+  if redis.call('EXISTS', k.ready, k.tombs, k.wake) > 0 then
+    touch('LLEN', k.ready)
+    k.marked = redis.call('LLEN', k.wake) > 0
+    k.has_tombs = redis.call('HLEN', k.tombs) > 0
+  end
+  if has_due then
+    touch('LLEN', k.due)
+    touch('ZCARD', k.delayed)
+  end
 end
 
 -- admit_decide(k, argv, first, words, has_due, now, later): looks at each job. It
@@ -48,12 +63,13 @@ local function admit_decide(k, argv, first, words, has_due, max_bytes, now, late
   -- computed twice.
   local records, ready, stored, waiting, stamp = d.records, d.ready, 0, 0, ' ' .. digits(now)
   local known = redis.call('HMGET', k.jobs, unpack(ids))
-  local placed = bodies_missing(k) and places_of(k, ids) or {}
+  local placed
   for i = 1, #ids do
     local at = first + (i - 1) * words
     local id, head, tail, spec = argv[at], argv[at + 1], argv[at + 2], argv[at + 3]
     local word, detail, parked
     local record = known[i] or seen[id]
+    placed = placed or not record and places_of_new(k, ids)
     if record then
       word = same_record(record, head, tail) and 'EXISTS' or 'OTHER'
       detail = known[i] and place_of(k, id) or 'ready'
@@ -108,7 +124,7 @@ local function admit_decide(k, argv, first, words, has_due, max_bytes, now, late
 end
 
 -- stats is the one key that was not read: it comes first.
-local function admit_apply(k, d, paused, marked)
+local function admit_apply(k, d, paused)
   if #d.records == 0 then
     return
   end
@@ -116,7 +132,7 @@ local function admit_apply(k, d, paused, marked)
   ledger_add(k.stats, 'scheduled', #d.delayed / 2)
   redis.call('HSET', k.jobs, unpack(d.records))
   if #d.ready > 0 then
-    ready_back(k.ready, k.tombs, d.ready)
+    ready_back(k.ready, k.has_tombs and k.tombs, d.ready)
   end
   if #d.delayed > 0 then
     delayed_add(k.delayed, k.due, d.delayed)
@@ -130,7 +146,7 @@ local function admit_apply(k, d, paused, marked)
   if #d.windows > 0 then
     redis.call('ZADD', k.windows, unpack(d.windows))
   end
-  if #d.ready > 0 and not paused and not marked then
+  if #d.ready > 0 and not paused and not k.marked then
     redis.call('LPUSH', k.wake, '1') -- the rule of wake_worker(): ready > 0 is certain
   end
 end
@@ -170,10 +186,7 @@ local function admit(k, a, argv, first, words, has_due)
     end
     made = 1
   end
-  local marked = redis.call('LLEN', k.wake) > 0
-  if has_due then
-    touch('LLEN', k.due)
-  end
+  admit_look(k, has_due)
   local saved = redis.call('HGET', k.producers, a.channel)
   local count = (#argv - first + 1) / words
   local word, packed = 'APPLY', nil
@@ -196,13 +209,13 @@ local function admit(k, a, argv, first, words, has_due)
   if made == 1 then
     redis.call('HSET', k.config, 'engine', 'list', 'made', a.mark)
   end
-  admit_apply(k, d, q[2], marked)
+  admit_apply(k, d, q[2])
   if d.long and not q[4] then
     redis.call('HSET', k.config, 'long', '1')
   end
   if a.channel ~= '' then
-    redis.call('HSET', k.producers, a.channel, table.concat(
-      {a.number, digits(now), digits(count), notes_pack(notes), argv[first]}, ' '))
+    redis.call('HSET', k.producers, a.channel, a.number .. ' ' .. digits(now) .. ' '
+      .. digits(count) .. ' ' .. notes_pack(notes) .. ' ' .. argv[first])
   end
   return {word == 'GAP' and 'GAP' or 'OK', digits(made), unpack(notes)}
 end

@@ -56,7 +56,8 @@ local function cron_make(k, e, name, word, at, q, now, later)
   if d.long and not q[4] then
     redis.call('HSET', k.config, 'long', '1')
   end
-  admit_apply(k, d, q[2], redis.call('EXISTS', k.wake) == 1)
+  admit_look(k)
+  admit_apply(k, d, q[2])
   e.last, e.at, e.fired = word, digits(now), e.fired + 1
   return nil
 end

@@ -2,10 +2,10 @@
 -- cancelled while it waited still has its place (and a tombstone), takes that
 -- place again and is not pushed.
 
--- ready_places(ready, tombs, ids): the ids that have no place yet, in their order.
--- Clears the tombstones of the others.
+-- ready_places(tombs, ids): the ids that have no place yet, in their order.
+-- Clears the tombstones of the others. tombs is false where it is known that there are none.
 local function ready_places(tombs, ids)
-  if redis.call('HLEN', tombs) == 0 then
+  if not tombs or redis.call('HLEN', tombs) == 0 then
     return ids
   end
   local marks, push, again = redis.call('HMGET', tombs, unpack(ids)), {}, {}

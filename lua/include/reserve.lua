@@ -76,22 +76,13 @@ local function claims_repeat(k, r, list, reply)
   end
 end
 
--- How reserve_choose() gets at records: one by one after a look at their sizes, or, where
--- all are short, by the slice.
-local function record_reader(k, r, ids)
-  if r.long then
-    return function(i)
-      return redis.call('HGET', k.jobs, ids[i])
-    end, function(i)
-      return redis.call('HSTRLEN', k.jobs, ids[i])
-    end
-  end
-  local records = redis.call('HMGET', k.jobs, unpack(ids))
-  return function(i)
-    return records[i]
-  end, function(i)
+-- The size of a record, when records were read by the slice; they are false where there are
+-- long ones, which are read one by one after a look at their sizes.
+local function record_size(k, records, i, id)
+  if records then
     return records[i] and #records[i] or 0
   end
+  return redis.call('HSTRLEN', k.jobs, id)
 end
 
 -- Does this worker run the type? What was found is kept in r.knows.
@@ -129,26 +120,32 @@ local function choose_one(r, c, id, text, record, now)
   return false
 end
 
--- Decide: looks at the ids that are next and says what becomes of each.
+-- Decide: looks at the ids that are next and says what becomes of each. When a record was
+-- deleted by hand, its id may have come in again, and stand twice: here, or also in one of
+-- the sets. Into dead and kept nothing comes that was never delivered.
 local function reserve_choose(k, r, c, now)
-  local want = r.free + r.ahead
-  local tombs, missing, chosen = redis.call('HLEN', k.tombs), c.missing, {}
-  while c.n < want and not c.more do
+  local want, chosen = r.free + r.ahead, {}
+  c.tombs = redis.call('HLEN', k.tombs)
+  while c.n < want do
     local slice = r.long and want or math.min(want - c.n, SLICE)
     local ids = redis.call('LRANGE', k.ready, -c.used - slice, -c.used - 1)
     if #ids == 0 then
+      c.drained = true
       return
     end
-    local marks = tombs > 0 and redis.call('HMGET', k.tombs, unpack(ids))
+    local marks = c.tombs > 0 and redis.call('HMGET', k.tombs, unpack(ids))
     local texts = redis.call('HMGET', k.state, unpack(ids))
-    local placed = missing and places_of(k, ids)
-    local record_at, size_at = record_reader(k, r, ids)
+    local runs = redis.call('ZMSCORE', k.processing, unpack(ids))
+    local waits = redis.call('ZMSCORE', k.delayed, unpack(ids))
+    local records = not r.long and redis.call('HMGET', k.jobs, unpack(ids))
+    local placed
     for i = #ids, 1, -1 do
       local id, text = ids[i], texts[i]
       local refused = false
       if c.n == want then
-        break
+        return
       end
+      placed = placed or text and places_of(k, ids)
       if marks and marks[i] and not chosen[id] then
         if #c.skipped == SKIPS_MAX then
           c.more = true
@@ -156,7 +153,7 @@ local function reserve_choose(k, r, c, now)
         end
         c.skipped[#c.skipped + 1] = id
       else
-        local size = size_at(i)
+        local size = record_size(k, records, i, id)
         if c.n > 0 and c.bytes + size > r.bytes then
           c.more = true
           return
@@ -164,14 +161,15 @@ local function reserve_choose(k, r, c, now)
         if text and c.n >= r.free then
           return
         end
-        if missing and (placed[id] or chosen[id]) then
+        if chosen[id] or runs[i] or waits[i] or text and placed[id] then
           c.lost[#c.lost + 1] = {id, text, true}
           refused = true
         elseif size == 0 and redis.call('HEXISTS', k.jobs, id) == 0 then
           c.lost[#c.lost + 1] = {id, text}
           refused = true
         else
-          refused = choose_one(r, c, id, text, record_at(i), now)
+          refused = choose_one(r, c, id, text,
+                               records and records[i] or redis.call('HGET', k.jobs, id), now)
         end
       end
       chosen[id] = true
@@ -181,13 +179,17 @@ local function reserve_choose(k, r, c, now)
         return
       end
     end
+    if #ids < slice then
+      c.drained = true
+      return
+    end
   end
 end
 
 -- Apply: the taken ones get a lease and a token.
 local function reserve_take(k, r, c, now, reply)
   local n = c.n
-  local token = redis.call('HINCRBY', k.stats, 'tokens', n) - n
+  local token = redis.call('HINCRBY', k.stats, 'tokens', digits(n)) - n
   local leases, states, claims, at = {}, {}, {}, #reply
   local lease_end, now_text = digits(now + r.lease), digits(now)
   local plain = ' ' .. r.worker .. ' - - ' .. r.keep .. ' 1 0 0 0 0 ' .. now_text .. ' ' .. DELIVERIES_MAX .. '|'
@@ -245,32 +247,33 @@ local function reserve_plan(k, r, now)
   local c = {ids = {}, texts = {}, records = {}, ends = {}, n = 0, bytes = 0, lost = {},
              late = {}, shelved = {}, skipped = {}, used = 0, more = false}
   c.again = claims_saved(k, r)
-  c.marked = redis.call('LLEN', k.wake) > 0
-  c.missing = bodies_missing(k)
-  touch('HLEN', k.stats)
   if not c.again and not r.paused and r.free + r.ahead > 0 then
     reserve_choose(k, r, c, now)
   end
-  if c.opens or #c.lost + #c.late + #c.shelved > 0 then
-    touch('HLEN', k.unique, k.errors, k.results, k.log)
-    touch('LLEN', k.due)
+  c.odd = #c.skipped + #c.lost + #c.late + #c.shelved > 0
+  if c.odd or c.opens then
+    ended_touch(k)
+    touch('HLEN', k.stats, k.unique, k.errors, k.results, k.log)
+    touch('ZCARD', k.dead)
+    touch('LLEN', k.due, k.wake)
+  end
+  -- The rule of wake_worker(), for what is left when the chosen ones are gone.
+  if not r.paused and not c.drained then
+    local left = redis.call('LLEN', k.ready) - c.used
+    c.wake = left > (c.tombs or redis.call('HLEN', k.tombs)) - #c.skipped
+      and redis.call('LLEN', k.wake) == 0
   end
   return c
 end
 
--- The rule of wake_worker(); the marker was looked for in the plan.
-local function reserve_wake(k, r, c)
-  if not r.paused and not c.marked and not k.let_in
-     and redis.call('LLEN', k.ready) > redis.call('HLEN', k.tombs) then
+local function reserve_wake(k, c)
+  if c.wake and not k.let_in then
     redis.call('LPUSH', k.wake, '1')
   end
 end
 
 -- Apply: what is next and is not handed out.
 local function reserve_refuse(k, r, c, now, later)
-  if c.used > 0 then
-    redis.call('RPOP', k.ready, c.used)
-  end
   if #c.skipped > 0 then
     redis.call('HDEL', k.tombs, unpack(c.skipped))
     ledger_add(k.stats, 'skipped', #c.skipped)
@@ -293,14 +296,20 @@ end
 local function reserve_apply(k, r, c, now, later, reply)
   if c.again then
     claims_repeat(k, r, c.again, reply)
-    reserve_wake(k, r, c)
+    reserve_wake(k, c)
     return 'REPEAT'
   end
-  reserve_refuse(k, r, c, now, later)
+  if c.odd then
+    reserve_refuse(k, r, c, now, later)
+  end
+  -- Where nothing is refused stats was not read: it comes first.
   local claims = c.n > 0 and reserve_take(k, r, c, now, reply) or ''
+  if c.used > 0 then
+    redis.call('RPOP', k.ready, digits(c.used))
+  end
   redis.call('HSET', k.claims, r.worker,
              r.call .. ' ' .. digits(now) .. ' ' .. digits(r.lease) .. '\n' .. claims)
-  reserve_wake(k, r, c)
+  reserve_wake(k, c)
   if r.paused then
     return 'PAUSED'
   end

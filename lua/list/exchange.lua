@@ -68,6 +68,7 @@ local r = {worker = worker, call = call, free = tonumber(free), ahead = tonumber
   types = types, keep = keep, knows = {}}
 remove_touch(k)
 ended_touch(k)
+touch('HLEN', stats)
 if #held > 0 then -- one that is let in may be put off, which only the second plan knows
   touch('LLEN', due)
 end

@@ -75,10 +75,10 @@ if key ~= '-' and redis.call('HGET', unique, key) == id then
 end
 if at and place == 'ready' then
   defer_job(k, id, at)
-  return {'DELAYED', digits(at)}
+  return {'DELAYED', digits(math.floor(at + 0.5))}
 elseif at then
   delayed_add(delayed, due, {at, id})
-  return {'DELAYED', digits(at)}
+  return {'DELAYED', digits(math.floor(at + 0.5))}
 end
 if place == 'delayed' then
   redis.call('ZREM', delayed, id)

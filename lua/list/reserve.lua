@@ -57,7 +57,6 @@ local word = engine_word(q[1], stats, jobs, ready)
 if word then
   return {word}
 end
-ended_touch(k)
 local r = {worker = worker, call = call, free = tonumber(free), ahead = tonumber(ahead),
   lease = tonumber(lease), bytes = tonumber(bytes), paused = q[2], long = q[3],
   types = types, keep = keep, knows = {}}

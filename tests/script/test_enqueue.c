@@ -490,6 +490,26 @@ a_lost_body_in_processing_does_not_let_its_id_in_again_A17(void **state)
     rig_assert_sums();
 }
 
+static void
+an_id_without_a_body_is_not_let_in_wherever_it_stands_A17(void **state)
+{
+    (void)state;
+    rig_kill_job("X");
+    rig_put_job((struct rig_job){.id = "K", .options = " keep=9000"});
+    rig_take("w", 1);
+    rig_ack("w", "K");
+    rig_put_job((struct rig_job){.id = "L", .due = "+9000"});
+    redis_do(rig.redis, "HDEL %s X K L", rig_key(WR_QUEUE_KEY_jobs));
+    assert_string_equal(put_as("", "0", "X"), "OK 0 0 OTHER dead");
+    assert_string_equal(put_as("", "0", "K"), "OK 0 0 OTHER done");
+    assert_string_equal(put_as("", "0", "L"), "OK 0 0 OTHER delayed");
+    assert_string_equal(rig_script(ENQUEUE, "", "", "0", "m", "A", "1 t", "\nx", "", "B",
+                                   "1 t", "\nx", "", "K", "1 t", "\nx", "", "C", "1 t",
+                                   "\nx", "", "D", "1 t", "\nx", "", NULL),
+                        "OK 0 2 OTHER done");
+    assert_string_equal(rig_take("w", 9)->ids, "A B C D");
+}
+
 int
 main(void)
 {
@@ -525,6 +545,7 @@ main(void)
         RIG_TEST(a_paused_queue_takes_jobs_and_wakes_nobody_A15d),
         RIG_TEST(a_marker_stands_once_however_many_jobs_come_A15),
         RIG_TEST(a_lost_body_in_processing_does_not_let_its_id_in_again_A17),
+        RIG_TEST(an_id_without_a_body_is_not_let_in_wherever_it_stands_A17),
     };
 
     return RIG_MAIN(tests);

@@ -326,6 +326,41 @@ a_place_without_body_whose_id_lives_again_gets_another_name_A17(void **state)
     rig_assert_sums();
 }
 
+/* The id of A stands in ready and comes in again, its record having been deleted. */
+static void
+put_twice(const char *options, const char *due)
+{
+    rig_fresh(NULL);
+    rig_put("A");
+    redis_do(rig.redis, "HDEL %s A", rig_key(WR_QUEUE_KEY_jobs));
+    rig_put_job((struct rig_job){.id = "A", .options = options, .due = due});
+}
+
+static void
+a_second_place_of_an_id_runs_nothing_wherever_the_first_is_A17(void **state)
+{
+    static const char *const wheres[] = {"JPS", "JLS", "JSX", "JKS", "JL", "JP"};
+
+    (void)state;
+    for (size_t i = 0; i < 6; i++) {
+        put_twice(i == 3 ? " keep=9000" : "", i == 4 ? "+9000" : NULL);
+        if (i != 4)
+            assert_string_equal(rig_take("w", 1)->ids, "A");
+        if (i == 1)
+            assert_int_equal(rig_retry("w", "A", 9000), WR_ANSWERED_OK);
+        else if (i == 2)
+            assert_int_equal(rig_bury("w", "A"), WR_ANSWERED_OK);
+        else if (i == 3)
+            assert_int_equal(rig_ack("w", "A"), WR_ANSWERED_OK);
+        else if (i == 5) /* its state was deleted as well */
+            redis_do(rig.redis, "HDEL %s A", rig_key(WR_QUEUE_KEY_state));
+        assert_int_equal(rig_take("w", 9)->n, 0);
+        assert_string_equal(rig_where("A"), wheres[i]);
+        assert_int_equal(rig_stat("lost_body_ready"), 1);
+        rig_assert_equations(0);
+    }
+}
+
 static void
 a_job_too_late_to_start_expires_to_the_ms_T12(void **state)
 {
@@ -676,6 +711,7 @@ main(void)
         RIG_LIST_TEST(a_thousand_tombstones_are_skipped_a_call_A4e),
         RIG_TEST(a_lost_body_is_dead_and_counted_A17),
         RIG_TEST(a_place_without_body_whose_id_lives_again_gets_another_name_A17),
+        RIG_TEST(a_second_place_of_an_id_runs_nothing_wherever_the_first_is_A17),
         RIG_TEST(a_job_too_late_to_start_expires_to_the_ms_T12),
         RIG_TEST(a_job_that_started_once_does_not_expire_T12),
         RIG_TEST(words_in_a_payload_are_no_options),
