@@ -235,7 +235,7 @@ bool wr_spawn_watch_pipe(struct wr_spawn_job *job, int pipe);
 /* Most commands end before anybody had to look at their pipes. Those of one that runs on
  * are watched; tried again later when out of memory. */
 void wr_spawn_watch_pipes(struct wr_spawn_job *job, int64_t now);
-#define WR_WATCH_AFTER_MS 2
+#define WR_WATCH_AFTER_MS 5
 /* Its leader ended: reads what there is, closes what is at its end, and the rest is
  * watched. */
 void wr_spawn_settle_pipes(struct wr_spawn_job *job);

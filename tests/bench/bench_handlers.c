@@ -2,16 +2,20 @@
  * How many jobs a second each kind of handler runs, with a private Redis: a linked C
  * function, the same function in a plugin, co-processes in C and (if there is one)
  * Python, commands; and next to them `xargs -P`. The contestants take turns, so that what
- * else the machine does hits all alike. One line of JSON: the medians.
+ * else the machine does hits all alike. One line of JSON: the medians. Of commands and
+ * xargs also the processor time of a job, in microseconds, and whose it is: on a machine
+ * that is shared it tells more than the rate.
  *
  *     bench_handlers [rounds [slots [jobs [who...]]]]     jobs: of a fast contestant's
  * turn
  */
+#include <dirent.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <weir/client.h>
@@ -104,18 +108,27 @@ put(const char *type, int64_t n)
     }
 }
 
+/* Looks the more often the nearer the end seems: to look costs the machine too. */
 static void
-wait_for_all(void)
+wait_for_all(int64_t n)
 {
-    int64_t deadline = wr_clock_ms() + TURN_MS;
+    int64_t start = wr_clock_ms(), nap_ms = 2;
     struct weir_audit a;
 
-    do {
-        poll(NULL, 0, 2);
-        if (weir_queue_audit(client, "bench", &a, NULL) != WEIR_OK ||
-            wr_clock_ms() > deadline || a.dead > 0 || a.retried > 0)
+    for (;;) {
+        int64_t left, passed;
+
+        poll(NULL, 0, (int)nap_ms);
+        passed = wr_clock_ms() - start;
+        if (weir_queue_audit(client, "bench", &a, NULL) != WEIR_OK || passed > TURN_MS ||
+            a.dead > 0 || a.retried > 0)
             die("a turn does not end as it should");
-    } while (a.done < done);
+        left = done - a.done;
+        if (left <= 0)
+            return;
+        nap_ms = left < n ? passed * left / (n - left) / 2 : 2;
+        nap_ms = nap_ms < 2 ? 2 : nap_ms > 100 ? 100 : nap_ms;
+    }
 }
 
 /* Jobs a second, from the moment in which the queue is opened. */
@@ -131,7 +144,7 @@ turn(const char *type, int64_t n)
     start = wr_clock_us();
     if (weir_queue_resume(client, "bench", NULL, NULL) != WEIR_OK)
         die("cannot resume");
-    wait_for_all();
+    wait_for_all(n);
     return (double)n * 1e6 / (double)(wr_clock_us() - start);
 }
 
@@ -147,6 +160,114 @@ turn_of_xargs(int64_t n)
         die("cannot run xargs");
     return (double)n * 1e6 / (double)(wr_clock_us() - start);
 }
+
+/* ---- processor time ---- */
+
+enum whose {
+    WORKER,
+    SPAWNER,
+    COMMANDS, /* from fork to their end */
+    REDIS,
+    WHOSE,
+};
+
+static const char *const whose_names[WHOSE] = {"worker", "spawner", "commands", "redis"};
+static pid_t worker;
+
+/* All threads of a process, in microseconds. */
+static double
+own_us(pid_t pid)
+{
+    char path[64], line[128];
+    struct dirent *e;
+    double sum = 0;
+    DIR *d;
+
+    snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+    d = opendir(path);
+    while (d && (e = readdir(d)) != NULL) {
+        char file[400];
+        FILE *f;
+
+        snprintf(file, sizeof(file), "%s/%s/schedstat", path, e->d_name);
+        f = e->d_name[0] == '.' ? NULL : fopen(file, "re");
+        if (f && fgets(line, sizeof(line), f))
+            sum += strtod(line, NULL) / 1e3;
+        if (f)
+            fclose(f);
+    }
+    if (d)
+        closedir(d);
+    return sum;
+}
+
+/* From the line of /proc/PID/stat behind the name: the parent, and the time of its ended
+ * children. */
+static bool
+read_stat(pid_t pid, char name[32], pid_t *parent, double *children_us)
+{
+    char path[64], line[1024], *at;
+    double tick_us = 1e6 / (double)sysconf(_SC_CLK_TCK);
+    FILE *f;
+    bool ok;
+
+    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+    f = fopen(path, "re");
+    ok = f && fgets(line, sizeof(line), f) && (at = strrchr(line, ')')) != NULL;
+    if (f)
+        fclose(f);
+    if (!ok)
+        return false;
+    *at = '\0';
+    snprintf(name, 32, "%s", strchr(line, '(') + 1);
+    at += 4; /* the state */
+    *parent = (pid_t)strtol(at, &at, 10);
+    for (int i = 0; i < 11; i++)
+        (void)strtoull(at, &at, 10);
+    *children_us = (double)strtoull(at, &at, 10) * tick_us;
+    *children_us += (double)strtoull(at, &at, 10) * tick_us;
+    return true;
+}
+
+static void
+read_times(double us[WHOSE])
+{
+    DIR *d = opendir("/proc");
+    struct dirent *e;
+
+    memset(us, 0, WHOSE * sizeof(*us));
+    us[REDIS] = own_us(redis_server_pid(server));
+    us[WORKER] = own_us(worker);
+    while (d && (e = readdir(d)) != NULL) {
+        pid_t pid = (pid_t)atoi(e->d_name), parent, above;
+        char name[32], other[32];
+        double children, no;
+
+        if (pid <= 0 || !read_stat(pid, name, &parent, &children))
+            continue;
+        if (parent == worker) {
+            us[WORKER] += own_us(pid);
+        } else if (strcmp(name, "weir-spawner") == 0 &&
+                   read_stat(parent, other, &above, &no) && above == worker) {
+            us[SPAWNER] += own_us(pid);
+            us[COMMANDS] += children;
+        }
+    }
+    if (d)
+        closedir(d);
+}
+
+static double
+children_us(void)
+{
+    struct rusage u;
+
+    getrusage(RUSAGE_CHILDREN, &u);
+    return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1e6 +
+           (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
+}
+
+/* ---- */
 
 static int
 by_size(const void *a, const void *b)
@@ -179,7 +300,39 @@ static const char *const names[] = {"function", "plugin", "coproc",
                                     "python",   "exec",   "xargs"};
 static bool plays[CONTESTANTS];
 static double rates[CONTESTANTS][ROUNDS_MAX], plugin_ratio[ROUNDS_MAX],
-    exec_ratio[ROUNDS_MAX];
+    exec_ratio[ROUNDS_MAX], exec_us[WHOSE][ROUNDS_MAX], xargs_us[ROUNDS_MAX];
+
+static double
+timed_turn_of_exec(int64_t n, int64_t round)
+{
+    double before[WHOSE], after[WHOSE], rate;
+
+    read_times(before);
+    rate = turn(names[EXEC], n);
+    read_times(after);
+    for (int k = 0; k < WHOSE; k++)
+        exec_us[k][round] = (after[k] - before[k]) / (double)n;
+    return rate;
+}
+
+static double
+timed_turn_of_xargs(int64_t n, int64_t round)
+{
+    double before = children_us(), rate = turn_of_xargs(n);
+
+    xargs_us[round] = (children_us() - before) / (double)n;
+    return rate;
+}
+
+static double
+turn_of(int who, int64_t round)
+{
+    if (who == EXEC)
+        return timed_turn_of_exec(jobs / 20, round);
+    if (who == XARGS)
+        return timed_turn_of_xargs(jobs / 20, round);
+    return turn(names[who], jobs);
+}
 
 static void
 play(int64_t rounds)
@@ -189,17 +342,31 @@ play(int64_t rounds)
     for (int64_t r = 0; r < rounds; r++) {
         for (int k = 0; k < CONTESTANTS; k++) {
             int who = (k + (int)r) % CONTESTANTS; /* nobody is always the first */
-            int64_t n = who == EXEC || who == XARGS ? jobs / 20 : jobs;
 
-            if (!plays[who] || (who == PYTHON && !python))
-                continue;
-            rates[who][r] = who == XARGS ? turn_of_xargs(n) : turn(names[who], n);
+            if (plays[who] && (who != PYTHON || python))
+                rates[who][r] = turn_of(who, r);
         }
         if (plays[PLUGIN] && plays[FUNCTION])
             plugin_ratio[r] = rates[PLUGIN][r] / rates[FUNCTION][r];
         if (plays[EXEC] && plays[XARGS])
             exec_ratio[r] = rates[EXEC][r] / rates[XARGS][r];
     }
+}
+
+static void
+report_times(size_t rounds)
+{
+    double sum = 0, theirs = median(xargs_us, rounds);
+
+    printf(",\"exec_cpu_us\":{");
+    for (int k = 0; k < WHOSE; k++) {
+        double us = median(exec_us[k], rounds);
+
+        printf("%s\"%s\":%.0f", k > 0 ? "," : "", whose_names[k], us);
+        sum += us;
+    }
+    printf(",\"all\":%.0f},\"xargs_cpu_us\":%.0f,\"xargs_to_exec_cpu\":%.3f", sum, theirs,
+           theirs / sum);
 }
 
 static void
@@ -215,8 +382,10 @@ report(int64_t rounds)
     }
     if (plugin_ratio[0] > 0)
         printf(",\"plugin_to_function\":%.3f", median(plugin_ratio, n));
-    if (exec_ratio[0] > 0)
+    if (exec_ratio[0] > 0) {
         printf(",\"exec_to_xargs\":%.3f", median(exec_ratio, n));
+        report_times(n);
+    }
     puts("}");
 }
 
@@ -253,7 +422,6 @@ main(int argc, char **argv)
     struct weir_client_options o = {WEIR_CLIENT_OPTIONS_INIT};
     struct weir_worker_options w = {WEIR_WORKER_OPTIONS_INIT, .queues = queues};
     int64_t rounds = 5;
-    pid_t worker;
 
     if (argc == 2 && strcmp(argv[1], "--coproc") == 0)
         return be_coprocess();
