@@ -1,6 +1,6 @@
 /*
- * script/model.h - a queue of the list engine in memory, complete: places, order,
- * records, states, errors, unique keys, windows, claims, channels, counters, markers.
+ * script/model.h - a queue of either engine in memory, complete: places, order, records,
+ * states, errors, unique keys, windows, claims, channels, counters, markers.
  *
  * Written from the law in words (docs, DESIGN), not from the scripts, so that the two can
  * be compared. Each transition changes the model and answers the reply that the script
@@ -27,6 +27,7 @@
 #define MODEL_BATCH 8
 #define MODEL_PAYLOAD_MAX 64
 #define MODEL_PARK 86400000
+#define MODEL_LEASE 15000 /* of a worker whose claims are gone */
 
 /* Every counter of the ledger, by its name in stats. */
 /* clang-format off */
@@ -37,7 +38,7 @@
     X(released)                                                                    \
     X(reclaimed) X(reclaimed_delayed) X(replayed) X(deliveries) X(done) X(retried) \
         X(buried) X(cancelled_ready) X(cancelled_delayed) X(cancelled_processing)  \
-            X(expired_ready) X(lost_body_ready) X(purged) X(kept_in) X(forgotten)  \
+            X(expired_ready) X(lost_body_ready) X(lost_body_delayed) X(purged) X(kept_in) X(forgotten)  \
                 X(stale) X(replaced) X(skipped) X(deferred) X(trimmed) X(tokens) X(kept_bytes) X(dead_bytes) X(shelved) \
                     X(log_next) X(log_head) X(log_dropped)
 /* clang-format on */
@@ -83,6 +84,10 @@ struct model_run {
 struct model_job {
     char id[16];
     bool record, has_state, tomb;
+    /* Of a stream: the number of its entry (0: none), how often that was handed out, and
+     * whether it stands in front; the state of a delivery need not be stored. */
+    int64_t entry, count, delivered_at;
+    bool front, unstored;
     char head[16], tail[192], defaults[32];
     int64_t enqueued_at;
     struct model_options options;
@@ -104,6 +109,9 @@ struct model_claim {
 
 struct model {
     int64_t now;
+    bool stream;                     /* the engine */
+    int64_t entries;                 /* how many were ever added */
+    int64_t reclaim_at, reclaim_end; /* where reclaim goes on; 0: from the start */
     struct model_job jobs[MODEL_JOBS];
     size_t jobs_n;
     struct model_job *ready[MODEL_READY]; /* [0] is the left end */
@@ -167,7 +175,14 @@ const char *model_worker(int worker);   /* "w1" */
 const char *model_channel(int channel); /* "c1" */
 const char *model_key(int key);         /* "k1", "-" */
 
-void model_init(struct model *m, int64_t now);
+/*
+ * Entries have numbers here, in the order in which they were added. The token of a
+ * delivery of the stream engine is a number too: that of the entry and its count.
+ */
+#define MODEL_TOKENS INT64_C(1000000000)
+#define MODEL_TOKEN(entry, count) (MODEL_TOKENS + (entry)*1000 + (count))
+
+void model_init(struct model *m, int64_t now, bool stream);
 struct model_job *model_job(struct model *m, const char *id); /* made when unknown */
 
 void

@@ -63,10 +63,11 @@ model_key(int key)
 }
 
 void
-model_init(struct model *m, int64_t now)
+model_init(struct model *m, int64_t now, bool stream)
 {
     memset(m, 0, sizeof(*m));
     m->now = now;
+    m->stream = stream;
     for (int i = 0; i < MODEL_KEYS; i++)
         m->keys[i].window = -1;
 }
@@ -124,7 +125,7 @@ add_error(struct model *m, struct model_job *j, const char *outcome, const char 
 static void
 forget_job(struct model_job *j)
 {
-    j->record = j->has_state = false;
+    j->record = j->has_state = j->unstored = false;
     j->result[0] = '\0';
     j->errors_n = 0;
     j->runs_n = 0;
@@ -183,6 +184,24 @@ state_text(const struct model_job *j, char *out, size_t cap)
              s->progress);
 }
 
+/* A stream: out of the line, and its entry is deleted. What its state says is stored by
+ * whatever does that. */
+static void
+drop_entry(struct model *m, struct model_job *j)
+{
+    size_t left = 0;
+
+    if (!m->stream)
+        return;
+    for (size_t i = 0; i < m->ready_n; i++) {
+        if (m->ready[i] != j)
+            m->ready[left++] = m->ready[i];
+    }
+    m->ready_n = left;
+    j->entry = j->count = 0;
+    j->front = j->unstored = false;
+}
+
 /* A job that stands for one whose body is gone. */
 static void
 become_stub(struct model *m, struct model_job *j)
@@ -199,6 +218,7 @@ become_stub(struct model *m, struct model_job *j)
 static void
 die(struct model *m, struct model_job *j)
 {
+    drop_entry(m, j);
     j->place = MODEL_DEAD;
     j->score = m->now;
 }
@@ -309,6 +329,7 @@ delay(struct model *m, struct model_job *j, int64_t due)
     struct model_job *all[MODEL_JOBS];
     size_t n = jobs_at(m, MODEL_DELAYED, all);
 
+    drop_entry(m, j);
     if (n == 0 || due < all[0]->score)
         m->due = true;
     j->place = MODEL_DELAYED;
@@ -319,6 +340,10 @@ static void
 to_back(struct model *m, struct model_job *j)
 {
     j->place = MODEL_WAITS;
+    if (m->stream) {
+        drop_entry(m, j);
+        j->entry = ++m->entries;
+    }
     if (j->tomb) {
         j->tomb = false;
         return;
@@ -346,10 +371,21 @@ next_key(struct model *m, int key, const struct model_job *j)
     }
 }
 
+/* A stream keeps the order of the entries in front. */
 static void
 to_front(struct model *m, struct model_job *j)
 {
     j->place = MODEL_WAITS;
+    if (m->stream) {
+        size_t at = m->ready_n++;
+
+        for (; at > 0 && m->ready[at - 1]->entry < j->entry; at--)
+            m->ready[at] = m->ready[at - 1];
+        m->ready[at] = j;
+        j->front = true;
+        j->unstored = false;
+        return;
+    }
     if (j->tomb) {
         j->tomb = false;
         return;
@@ -362,6 +398,8 @@ to_front(struct model *m, struct model_job *j)
 static void
 pop_tombs(struct model *m)
 {
+    if (m->stream)
+        return;
     if (tombs(m) == m->ready_n) {
         for (size_t i = 0; i < m->jobs_n; i++)
             m->jobs[i].tomb = false;
@@ -373,11 +411,14 @@ pop_tombs(struct model *m)
     }
 }
 
-/* Its place in ready stays, under a tombstone. */
+/* Its place in ready stays, under a tombstone; a stream has none. */
 static void
 defer(struct model *m, struct model_job *j, int64_t due)
 {
-    j->tomb = true;
+    if (m->stream)
+        drop_entry(m, j);
+    else
+        j->tomb = true;
     delay(m, j, due);
     m->n.deferred++;
     pop_tombs(m);
@@ -399,10 +440,38 @@ is_held(const struct model_job *j, int64_t token, int worker)
            j->place == MODEL_PROCESSING;
 }
 
+static bool
+entry_stands(const struct model *m, int64_t token)
+{
+    for (size_t i = 0; i < m->jobs_n; i++) {
+        if (m->jobs[i].entry > 0 && m->jobs[i].entry == (token - MODEL_TOKENS) / 1000)
+            return true;
+    }
+    return false;
+}
+
+/* A stream knows an answered delivery by its stored state alone, and else that somebody
+ * has the entry now. */
+static const char *
+held_in_stream(const struct model *m, const struct model_job *j, int64_t token,
+               int worker)
+{
+    bool stored = j->has_state && !j->unstored;
+
+    if (is_held(j, token, worker))
+        return NULL;
+    if (stored && j->state.token == token &&
+        strcmp(j->state.worker, model_worker(worker)) == 0)
+        return "ANSWERED";
+    return stored || entry_stands(m, token) ? "STALE" : "GONE";
+}
+
 /* NULL if the delivery is held. */
 static const char *
-held_word(const struct model_job *j, int64_t token, int worker)
+held_word(const struct model *m, const struct model_job *j, int64_t token, int worker)
 {
+    if (m->stream)
+        return held_in_stream(m, j, token, worker);
     if (!j->has_state)
         return "GONE";
     if (j->state.token != token || strcmp(j->state.worker, model_worker(worker)) != 0)
@@ -723,6 +792,8 @@ rewrite(struct model *m, struct model_job *j, const struct model_item *it, bool 
         delay(m, j, due >= 0 ? due : m->now);
     else if (j->place == MODEL_WAITS && due >= 0)
         defer(m, j, due);
+    else if (j->place == MODEL_WAITS && m->stream)
+        to_back(m, j); /* an entry cannot be changed */
     m->n.replaced++;
 }
 
@@ -827,6 +898,26 @@ model_replace(struct model *m, int channel, int64_t number, const struct model_i
               detail);
 }
 
+/* ---- leases ---- */
+
+static int
+worker_of(const char *name)
+{
+    for (int i = 0; i < MODEL_WORKERS; i++) {
+        if (strcmp(model_worker(i), name) == 0)
+            return i;
+    }
+    return -1;
+}
+
+static int64_t
+lease_of(const struct model *m, const struct model_job *j, int64_t otherwise)
+{
+    int w = worker_of(j->state.worker);
+
+    return w >= 0 && m->claims[w].is_set ? m->claims[w].lease : otherwise;
+}
+
 /* ---- reserve ---- */
 
 static void
@@ -914,6 +1005,10 @@ static void
 apply_refused(struct model *m, const struct model_reserve *r, struct choice *c)
 {
     m->ready_n -= c->used;
+    for (size_t i = 0; i < c->late_n && m->stream; i++)
+        drop_entry(m, c->late[i]);
+    for (size_t i = 0; i < c->shelved_n && m->stream; i++)
+        drop_entry(m, c->shelved[i]);
     for (size_t i = 0; i < c->skipped; i++)
         c->skips[i]->tomb = false;
     m->n.skipped += (int64_t)c->skipped;
@@ -942,6 +1037,15 @@ apply_refused(struct model *m, const struct model_reserve *r, struct choice *c)
         shelve(m, r, c->shelved[i]);
 }
 
+/* Does the end of the job need to know something of its record? */
+static bool
+has_ends(const struct model_job *j)
+{
+    const struct model_options *o = &j->options;
+
+    return o->keep > 0 || o->key >= 0 || o->max_deliveries != 3;
+}
+
 static void
 lease(struct model *m, const struct model_reserve *r, struct model_job *j)
 {
@@ -949,8 +1053,14 @@ lease(struct model *m, const struct model_reserve *r, struct model_job *j)
 
     if (!j->has_state)
         memset(s, 0, sizeof(*s));
+    if (m->stream) {
+        j->unstored = !j->has_state && !has_ends(j);
+        j->front = false;
+        j->delivered_at = m->now;
+        s->token = MODEL_TOKEN(j->entry, ++j->count);
+    } else
+        s->token = ++m->n.tokens;
     j->has_state = true;
-    s->token = ++m->n.tokens;
     snprintf(s->worker, sizeof(s->worker), "%s", model_worker(r->worker));
     s->started = m->now;
     s->deliveries++;
@@ -1052,7 +1162,7 @@ held_of(struct model *m, int worker, const struct model_answer *a, size_t n,
     size_t held_n = 0;
 
     for (size_t i = 0; i < n; i++) {
-        const char *word = held_word(a[i].job, a[i].token, worker);
+        const char *word = held_word(m, a[i].job, a[i].token, worker);
 
         if (!word && is_in(seen, held_n, a[i].job))
             word = "ANSWERED";
@@ -1073,6 +1183,7 @@ end_cancelled(struct model *m, struct model_job *j)
 {
     free_key(m, j->state.key, j);
     next_key(m, j->state.key, j);
+    drop_entry(m, j);
     j->place = MODEL_WAITS;
     forget_job(j);
     m->n.cancelled_processing++;
@@ -1106,6 +1217,7 @@ ack_items(struct model *m, int worker, const struct model_answer *a, size_t n,
         struct model_job *j = held[i]->job;
 
         m->n.done++;
+        drop_entry(m, j);
         next_key(m, j->state.key, j);
         if (j->state.keep == 0) {
             free_key(m, j->state.key, j);
@@ -1114,6 +1226,7 @@ ack_items(struct model *m, int worker, const struct model_answer *a, size_t n,
             continue;
         }
         move_key(m, j, 'k');
+        j->unstored = false;
         j->state.attempts++;
         j->state.lost = 0;
         j->place = MODEL_KEPT;
@@ -1258,12 +1371,14 @@ model_extend(struct model *m, int worker, int64_t lease_ms, const struct model_a
     say(out, "OK");
     for (size_t i = 0; i < n; i++) {
         struct model_job *j = a[i].job;
-        const char *word = held_word(j, a[i].token, worker);
+        const char *word = held_word(m, j, a[i].token, worker);
 
         if (!word && a[i].limit > 0 && m->now >= j->state.started + a[i].limit)
             word = "TIMEOUT";
         else if (!word) {
             j->score = m->now + lease_ms;
+            j->delivered_at = m->now;
+            j->unstored = false;
             word = j->state.flag ? "CANCEL" : NULL;
         }
         if (word)
@@ -1275,11 +1390,11 @@ void
 model_progress(struct model *m, int worker, const struct model_answer *a,
                struct wr_buf *out)
 {
-    const char *word = held_word(a->job, a->token, worker);
+    const char *word = held_word(m, a->job, a->token, worker);
 
-    (void)m;
     if (!word) {
         snprintf(a->job->state.progress, sizeof(a->job->state.progress), "%s", a->text);
+        a->job->unstored = false;
         word = a->job->state.flag ? "CANCEL" : "OK";
     }
     say(out, "%s", word);
@@ -1444,20 +1559,40 @@ runs_text(const struct model_job *j, struct wr_buf *out)
     }
 }
 
+/* A stream needs the record now; a list finds out when the job is handed out. */
+static bool
+promote_one(struct model *m, struct model_job *j)
+{
+    if (!m->stream || j->record) {
+        to_back(m, j);
+        m->n.promoted++;
+        return true;
+    }
+    if (j->has_state) {
+        free_key(m, j->state.key, j);
+        next_key(m, j->state.key, j);
+    }
+    become_stub(m, j);
+    die(m, j);
+    dead_in(m, j);
+    m->n.lost_body_delayed++;
+    return false;
+}
+
 void
 model_promote(struct model *m, size_t limit, struct wr_buf *out)
 {
     struct model_job *all[MODEL_JOBS];
     size_t n = jobs_at(m, MODEL_DELAYED, all), moved = 0;
 
-    while (moved < n && moved < limit && all[moved]->score <= m->now)
-        to_back(m, all[moved++]);
-    m->n.promoted += (int64_t)moved;
+    for (size_t i = 0; i < n && i < limit && all[i]->score <= m->now; i++)
+        moved += promote_one(m, all[i]);
     wake_worker(m);
-    if (moved < n && all[moved]->score <= m->now)
+    n = jobs_at(m, MODEL_DELAYED, all);
+    if (n > 0 && all[0]->score <= m->now)
         say(out, "MORE %zu 0", moved);
-    else if (moved < n)
-        say(out, "OK %zu %" PRId64, moved, (all[moved]->score - m->now) * 1000);
+    else if (n > 0)
+        say(out, "OK %zu %" PRId64, moved, (all[0]->score - m->now) * 1000);
     else
         say(out, "OK %zu -1", moved);
 }
@@ -1562,16 +1697,6 @@ lose_all(struct model *m, struct loss *losses, size_t n, int64_t counts[4])
     wake_worker(m);
 }
 
-static int
-worker_of(const char *name)
-{
-    for (int i = 0; i < MODEL_WORKERS; i++) {
-        if (strcmp(model_worker(i), name) == 0)
-            return i;
-    }
-    return -1;
-}
-
 /* Was this delivery claimed ahead in its worker's last call? */
 static bool
 is_ahead(const struct model *m, const struct model_job *j)
@@ -1587,42 +1712,119 @@ is_ahead(const struct model *m, const struct model_job *j)
     return false;
 }
 
+/* Pending entries of a stream behind the one where reclaim goes on, oldest first. */
+static size_t
+pending_rows(struct model *m, struct model_job **out)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < m->jobs_n; i++) {
+        struct model_job *j = &m->jobs[i];
+        size_t at = n;
+
+        if (j->entry <= m->reclaim_at || (!j->front && j->place != MODEL_PROCESSING))
+            continue;
+        for (; at > 0 && out[at - 1]->entry > j->entry; at--)
+            out[at] = out[at - 1];
+        out[at] = j;
+        n++;
+    }
+    return n;
+}
+
 static void
 pull_back(struct model *m, const struct model_reclaim *r)
 {
     struct model_job *all[MODEL_JOBS];
-    size_t n = jobs_at(m, MODEL_PROCESSING, all);
+    size_t n = m->stream ? pending_rows(m, all) : jobs_at(m, MODEL_PROCESSING, all);
 
     for (size_t i = 0; i < n; i++) {
-        int w = worker_of(all[i]->state.worker);
-
-        if (all[i]->score > m->now + r->lease_max)
-            all[i]->score = m->now + (w >= 0 && m->claims[w].is_set ? m->claims[w].lease
-                                                                    : r->lease);
+        if (m->stream && !all[i]->front && all[i]->delivered_at >= m->now)
+            all[i]->delivered_at = m->now;
+        else if (!m->stream && all[i]->score > m->now + r->lease_max)
+            all[i]->score = m->now + lease_of(m, all[i], r->lease);
     }
+}
+
+/* By the ends of the leases. Answers how many, and whether there may be more. */
+static size_t
+leases_over(struct model *m, const struct model_reclaim *r, struct loss *losses,
+            bool *more)
+{
+    struct model_job *all[MODEL_JOBS];
+    size_t n = jobs_at(m, MODEL_PROCESSING, all), lost = 0;
+
+    for (; lost < n && lost < r->limit && all[lost]->score <= m->now; lost++)
+        losses[lost] = (struct loss){all[lost], !is_ahead(m, all[lost])};
+    *more = lost == r->limit;
+    return lost;
+}
+
+/* By the order of the entries, from where the last call stopped. */
+static size_t
+entries_over(struct model *m, const struct model_reclaim *r, struct loss *losses,
+             bool *more)
+{
+    struct model_job *rows[MODEL_JOBS];
+    size_t n = pending_rows(m, rows), lost = 0;
+    int64_t end = m->reclaim_at > 0 ? m->reclaim_end : -1;
+
+    *more = false;
+    for (size_t i = 0; i < n && !*more; i++) {
+        if (!rows[i]->front) {
+            int64_t ends = rows[i]->delivered_at + lease_of(m, rows[i], r->lease);
+
+            if (ends <= m->now)
+                losses[lost++] = (struct loss){rows[i], !is_ahead(m, rows[i])};
+            else if (end < 0 || ends < end)
+                end = ends;
+        }
+        *more = lost == r->limit && i + 1 < n;
+        if (*more)
+            m->reclaim_at = rows[i]->entry;
+    }
+    if (!*more)
+        m->reclaim_at = 0;
+    m->reclaim_end = end;
+    return lost;
+}
+
+static int64_t
+next_lease_end(struct model *m)
+{
+    struct model_job *all[MODEL_JOBS];
+
+    if (m->stream)
+        return m->reclaim_end;
+    return jobs_at(m, MODEL_PROCESSING, all) > 0 ? all[0]->score : -1;
 }
 
 void
 model_reclaim(struct model *m, const struct model_reclaim *r, struct wr_buf *out)
 {
-    struct model_job *all[MODEL_JOBS];
     struct loss losses[MODEL_JOBS];
-    size_t n = jobs_at(m, MODEL_PROCESSING, all), lost = 0;
-    int64_t counts[4], step = r->gap >= 0 ? m->now - r->last - r->gap : 0, left = -1;
+    int64_t counts[4], step = r->gap >= 0 ? m->now - r->last - r->gap : 0, end, at;
+    size_t lost;
+    bool more;
 
     if (r->quiet || r->gap < 0 || 2 * r->gap > r->lease || step > 1000 || step < -1000) {
         pull_back(m, r);
         say(out, "QUIET %" PRId64 " -1 0 0 0 0", m->now);
         return;
     }
-    for (; lost < n && lost < r->limit && all[lost]->score <= m->now; lost++)
-        losses[lost] = (struct loss){all[lost], !is_ahead(m, all[lost])};
+    at = m->reclaim_at; /* these are looked at in this call, wherever the next goes on */
+    lost = m->stream ? entries_over(m, r, losses, &more)
+                     : leases_over(m, r, losses, &more);
+    end = m->reclaim_at;
+    m->reclaim_at = at;
     pull_back(m, r);
+    m->reclaim_at = end;
     lose_all(m, losses, lost, counts);
-    n = jobs_at(m, MODEL_PROCESSING, all);
-    if (n > 0)
-        left = all[0]->score > m->now ? all[0]->score - m->now : 0;
-    say(out, "%s %" PRId64 " %" PRId64, lost == r->limit ? "MORE" : "OK", m->now, left);
+    end = next_lease_end(m);
+    say(out, "%s %" PRId64 " %" PRId64, more ? "MORE" : "OK", m->now,
+        end < 0        ? -1
+        : end > m->now ? end - m->now
+                       : 0);
     for (int i = 0; i < 4; i++)
         say_int(out, counts[i]);
 }
@@ -1638,7 +1840,7 @@ model_reclaim_held(struct model *m, int worker, const struct model_answer *a, si
     int64_t counts[4];
 
     for (size_t i = 0; i < n; i++) {
-        if (is_in(named, lost, a[i].job) || held_word(a[i].job, a[i].token, worker)) {
+        if (is_in(named, lost, a[i].job) || held_word(m, a[i].job, a[i].token, worker)) {
             say(&notes, "%zu STALE", i);
             continue;
         }
@@ -1733,6 +1935,7 @@ cancel_one(struct model *m, struct model_job *j, bool seen)
 {
     if (j->place == MODEL_PROCESSING) {
         j->state.flag = true;
+        j->unstored = false;
         return "FLAGGED";
     }
     if (seen)
@@ -1752,7 +1955,10 @@ cancel_one(struct model *m, struct model_job *j, bool seen)
         return "GONE";
     free_key(m, waiting_key(j), j);
     forget_job(j);
-    j->tomb = true;
+    if (m->stream)
+        drop_entry(m, j);
+    else
+        j->tomb = true;
     m->n.cancelled_ready++;
     return "READY";
 }
@@ -2006,7 +2212,9 @@ model_inspect(struct model *m, struct model_job *j, struct wr_buf *out)
     if (j->place == MODEL_WAITS)
         say(out, "%s", "");
     else
-        say_int(out, j->score);
+        say_int(out, m->stream && j->place == MODEL_PROCESSING
+                         ? j->delivered_at + lease_of(m, j, MODEL_LEASE)
+                         : j->score);
     say(out, "%s", record);
     say(out, "%zu", strlen(record));
     say(out, "%s", state);
@@ -2025,14 +2233,23 @@ model_lose_body(struct model *m, struct model_job *j)
     j->record = false;
 }
 
+/* Is its record in `jobs`? A stream's entry has it while the job waits or runs. */
+static bool
+lies_in_jobs(const struct model *m, const struct model_job *j)
+{
+    return j->record && (!m->stream || j->entry == 0);
+}
+
 int64_t
 model_missing_bodies(const struct model *m)
 {
-    int64_t places = (int64_t)(m->ready_n - tombs(m)), records = 0;
+    int64_t places = m->stream ? 0 : (int64_t)(m->ready_n - tombs(m)), records = 0;
 
     for (size_t i = 0; i < m->jobs_n; i++) {
-        places += m->jobs[i].place != MODEL_WAITS;
-        records += m->jobs[i].record;
+        const struct model_job *j = &m->jobs[i];
+
+        places += j->place != MODEL_WAITS && j->entry == 0;
+        records += lies_in_jobs(m, j);
     }
     return places - records;
 }
@@ -2055,6 +2272,27 @@ const char model_dump_script[] =
     "  add(name, list)\n"
     "end\n"
     "add('ready', redis.call('LRANGE', prefix .. 'ready', 0, -1))\n"
+    "if redis.call('EXISTS', prefix .. 'stream') == 1 then\n"
+    "  local list = {}\n"
+    "  for i, e in ipairs(redis.call('XRANGE', prefix .. 'stream', '-', '+')) do\n"
+    "    list[i] = e[1] .. '=' .. (e[2][4] or e[1]) .. '=' .. e[2][2]\n"
+    "  end\n"
+    "  add('stream', list)\n"
+    "  local rows, list, at, t = nil, {}, 0, nil\n"
+    "  repeat\n"
+    "    t = redis.call('TIME')\n"
+    "    at = t[1] * 1000 + math.floor(t[2] / 1000)\n"
+    "    rows = redis.call('XPENDING', prefix .. 'stream', 'workers', '-', '+', 9999)\n"
+    "    t = redis.call('TIME')\n"
+    "  until at == t[1] * 1000 + math.floor(t[2] / 1000)\n"
+    "  for i, p in ipairs(rows) do\n"
+    "    local time = at - p[3] + 1000000000000\n" /* as include/group.lua stores it */
+    "    list[i] = p[1] .. '=' .. p[2] .. ':' .. p[4] .. ':' ..\n"
+    "      (p[2] == '_front' and '-' or string.format('%.0f', time))\n"
+    "  end\n"
+    "  add('pending', list)\n"
+    "  pairs_of('ids', redis.call('HGETALL', prefix .. 'ids'))\n"
+    "end\n"
     "for _, name in ipairs({'processing', 'delayed', 'dead', 'kept', 'windows'}) do\n"
     "  pairs_of(name, redis.call('ZRANGE', prefix .. name, 0, -1, 'WITHSCORES'))\n"
     "end\n"
@@ -2119,7 +2357,8 @@ dump_places(const struct model *m, struct lines *l, struct wr_buf *out)
 
     for (size_t r = 0; r < 4; r++) {
         for (size_t i = 0; i < m->jobs_n; i++) {
-            if (m->jobs[i].place == rows[r].place)
+            if (m->jobs[i].place == rows[r].place &&
+                (!m->stream || rows[r].place != MODEL_PROCESSING))
                 add_line(l, "%s=%" PRId64, m->jobs[i].id, m->jobs[i].score);
         }
         flush_lines(l, rows[r].name, out);
@@ -2137,13 +2376,14 @@ dump_jobs(const struct model *m, struct lines *l, struct wr_buf *out)
     }
     flush_lines(l, "tombs", out);
     for (size_t i = 0; i < m->jobs_n; i++) {
-        if (record_text(&m->jobs[i], text, sizeof(text)) > 0)
+        if (lies_in_jobs(m, &m->jobs[i]) &&
+            record_text(&m->jobs[i], text, sizeof(text)) > 0)
             add_line(l, "%s=%s", m->jobs[i].id, text);
     }
     flush_lines(l, "jobs", out);
     for (size_t i = 0; i < m->jobs_n; i++) {
         state_text(&m->jobs[i], text, sizeof(text));
-        if (text[0])
+        if (text[0] && !m->jobs[i].unstored)
             add_line(l, "%s=%s", m->jobs[i].id, text);
     }
     flush_lines(l, "state", out);
@@ -2238,6 +2478,57 @@ dump_keys(const struct model *m, struct lines *l, struct wr_buf *windows,
     flush_lines(l, "unique", unique);
 }
 
+static int
+compare_entries(const void *a, const void *b)
+{
+    const struct model_job *x = *(const struct model_job *const *)a;
+    const struct model_job *y = *(const struct model_job *const *)b;
+
+    return x->entry < y->entry ? -1 : x->entry > y->entry;
+}
+
+/* Entries by their numbers, as the test writes those of the server. */
+static void
+dump_stream(const struct model *m, struct lines *l, struct wr_buf *out)
+{
+    const struct model_job *all[MODEL_JOBS];
+    size_t n = 0, pending = 0;
+    char text[256];
+
+    if (m->entries == 0)
+        return;
+    for (size_t i = 0; i < m->jobs_n; i++) {
+        if (m->jobs[i].entry > 0)
+            all[n++] = &m->jobs[i];
+    }
+    if (n > 0)
+        qsort(all, n, sizeof(all[0]), compare_entries);
+    wr_buf_add_str(out, "\nstream{");
+    for (size_t i = 0; i < n; i++) {
+        record_text(all[i], text, sizeof(text));
+        wr_buf_addf(out, "%s#%" PRId64 "=%s=%s", i > 0 ? ";" : "", all[i]->entry,
+                    all[i]->id, text);
+    }
+    wr_buf_add_str(out, "}\npending{");
+    for (size_t i = 0; i < n; i++) {
+        const struct model_job *j = all[i];
+        bool runs = j->place == MODEL_PROCESSING;
+
+        if (!runs && !j->front)
+            continue;
+        wr_buf_addf(out, "%s#%" PRId64 "=%s:%" PRId64 ":", pending++ > 0 ? ";" : "",
+                    j->entry, runs ? j->state.worker : "_front", j->count);
+        if (runs)
+            wr_buf_addf(out, "%" PRId64, j->delivered_at);
+        else
+            wr_buf_add_str(out, "-");
+    }
+    wr_buf_add_str(out, "}");
+    for (size_t i = 0; i < n; i++)
+        add_line(l, "%s=#%" PRId64, all[i]->id, all[i]->entry);
+    flush_lines(l, "ids", out);
+}
+
 void
 model_dump(const struct model *m, struct wr_buf *out)
 {
@@ -2247,9 +2538,11 @@ model_dump(const struct model *m, struct wr_buf *out)
     wr_buf_clear(out);
     dump_keys(m, &l, &windows, &unique);
     wr_buf_add_str(out, "ready{");
-    for (size_t i = 0; i < m->ready_n; i++)
+    for (size_t i = 0; i < m->ready_n && !m->stream; i++)
         wr_buf_addf(out, "%s%s", i > 0 ? ";" : "", m->ready[i]->id);
     wr_buf_add_str(out, "}");
+    if (m->stream)
+        dump_stream(m, &l, out);
     dump_places(m, &l, out);
     wr_buf_addf(out, "\n%s", windows.ptr);
     dump_jobs(m, &l, out);
@@ -2262,6 +2555,8 @@ model_dump(const struct model *m, struct wr_buf *out)
         add_line(&l, #name "=%" PRId64, m->n.name);
     MODEL_COUNTERS(X)
 #undef X
+    if (m->reclaim_at > 0)
+        add_line(&l, "reclaim_at=#%" PRId64 " %" PRId64, m->reclaim_at, m->reclaim_end);
     if (m->shelved_last[0])
         add_line(&l, "shelved_last=%s", m->shelved_last);
     if (log_bytes(m) != 0)

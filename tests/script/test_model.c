@@ -22,6 +22,7 @@
 #define HANDLES 24
 #define HISTORY 20
 #define WORDS_MAX 64
+#define ENTRIES_MAX 65536 /* older ones are in no handle any more */
 
 static struct model model;
 static struct model_cron cron;
@@ -86,6 +87,102 @@ word(const char *fmt, ...)
     call.n++;
 }
 
+/*
+ * A stream: its entries by the numbers that the model gives them, in the order in which
+ * they were added; what the server writes is turned into that.
+ */
+static struct {
+    char ids[ENTRIES_MAX][40];
+    int64_t n; /* the newest */
+} entries;
+
+static void
+learn_entries(void)
+{
+    struct wr_span argv[] = {wr_span_str("XRANGE"),
+                             wr_span_str(rig_key(WR_QUEUE_KEY_stream)),
+                             {NULL, 0},
+                             wr_span_str("+")};
+    char from[48];
+    struct wr_reply *reply;
+
+    argv[2].ptr = from;
+    argv[2].len = (size_t)snprintf(from, sizeof(from), "%s%s", entries.n > 0 ? "(" : "-",
+                                   entries.n > 0 ? entries.ids[entries.n % ENTRIES_MAX]
+                                                 : "");
+    assert_int_equal(
+        wr_conn_call(rig.conn, argv, 4, wr_clock_ms() + 20000, &reply, &rig.err),
+        WEIR_OK);
+    for (size_t i = 0; i < wr_reply_len(reply); i++) {
+        struct wr_span id = wr_reply_span(wr_reply_at(wr_reply_at(reply, i), 0));
+
+        entries.n++;
+        snprintf(entries.ids[entries.n % ENTRIES_MAX], sizeof(entries.ids[0]), "%.*s",
+                 (int)id.len, (const char *)id.ptr);
+    }
+    wr_reply_free(reply);
+}
+
+/* The number of an entry, 0 if it is none. */
+static int64_t
+entry_number(const char *id, size_t len)
+{
+    for (int64_t i = entries.n; i > 0 && i > entries.n - ENTRIES_MAX; i--) {
+        const char *known = entries.ids[i % ENTRIES_MAX];
+
+        if (strlen(known) == len && memcmp(known, id, len) == 0)
+            return i;
+    }
+    return 0;
+}
+
+/* "1796000000000-3" becomes "#7", and "1796000000000-3.2", a token, its number. */
+static void
+number_entries(struct wr_buf *text)
+{
+    static struct wr_buf copy;
+    const char *at = text->ptr;
+
+    if (rig.engine != RIG_STREAM)
+        return;
+    wr_buf_clear(&copy);
+    wr_buf_add_str(&copy, "");
+    while (*at) {
+        size_t ms = strspn(at, "0123456789"),
+               seq = ms >= 13 && at[ms] == '-' ? strspn(at + ms + 1, "0123456789") : 0;
+        int64_t number = seq > 0 ? entry_number(at, ms + 1 + seq) : 0;
+        size_t len = ms > 0 ? ms : 1;
+
+        if (number > 0 && at[ms + 1 + seq] == '.') {
+            char *end;
+            long count = strtol(at + ms + 2 + seq, &end, 10);
+
+            wr_buf_addf(&copy, "%" PRId64, MODEL_TOKEN(number, (int64_t)count));
+            at = end;
+        } else if (number > 0) {
+            wr_buf_addf(&copy, "#%" PRId64, number);
+            at += ms + 1 + seq;
+        } else {
+            wr_buf_add(&copy, at, len);
+            at += len;
+        }
+    }
+    wr_buf_clear(text);
+    wr_buf_add(text, wr_buf_span(&copy).ptr, wr_buf_span(&copy).len);
+}
+
+/* As the server writes it. */
+static void
+token_word(int64_t token)
+{
+    int64_t entry = (token - MODEL_TOKENS) / 1000;
+
+    if (token < MODEL_TOKENS)
+        word("%" PRId64, token);
+    else
+        word("%s.%d", entries.ids[entry % ENTRIES_MAX], (int)(token % 1000));
+}
+
 static void
 begin(const char *script)
 {
@@ -148,6 +245,9 @@ run(void)
 
     rig_reply_text(reply, &got);
     wr_reply_free(reply);
+    if (rig.engine == RIG_STREAM)
+        learn_entries();
+    number_entries(&got);
     compare("the reply", got.ptr, expected.ptr);
 }
 
@@ -467,7 +567,7 @@ answer_words(const struct model_answer *a, size_t n, const char *kind)
 {
     for (size_t i = 0; i < n; i++) {
         word("%s", a[i].job->id);
-        word("%" PRId64, a[i].token);
+        token_word(a[i].token);
         if (kind[0] == 'r') {
             word("%" PRId64, a[i].delay);
             word(a[i].snoozed ? "snoozed" : "failed");
@@ -556,7 +656,7 @@ op_progress(void)
     begin("progress");
     word("%s", model_worker(worker));
     word("%s", a.job->id);
-    word("%" PRId64, a.token);
+    token_word(a.token);
     word("%s", a.text);
     remember_call();
     model_progress(&model, worker, &a, &expected);
@@ -587,7 +687,7 @@ op_log(void)
         a[i].at = one_in(4) ? below(30) : taken;
         a[i].last = one_in(5);
         word("%s", j->id);
-        word("%" PRId64, a[i].token);
+        token_word(a[i].token);
         word("%" PRId64, a[i].at);
         word(a[i].last ? "1" : "0");
         word("%s", a[i].text);
@@ -821,6 +921,10 @@ op_hand(void)
 
     switch (below(3)) {
     case 0:
+        if (rig.engine == RIG_STREAM && job->entry > 0) {
+            by_hand("nothing", "");
+            break;
+        }
         by_hand("HDEL jobs", job->id);
         model_lose_body(&model, job);
         rig_lose_body(job->id);
@@ -1070,6 +1174,7 @@ compare_state(void)
     wr_buf_clear(&got);
     wr_buf_add(&got, text.ptr, text.len);
     wr_reply_free(reply);
+    number_entries(&got);
     model_dump(&model, &wanted);
     compare("the state", got.ptr, wanted.ptr);
     reply = eval(model_cron_dump_script, "weir:{q}:");
@@ -1148,7 +1253,13 @@ the_queue_does_what_the_model_does_T09(void **state)
     steps = from_env("WEIR_MODEL_STEPS", STEPS);
     print_message("WEIR_MODEL_SEED=%" PRIu64 " WEIR_MODEL_STEPS=%ld\n", seed, steps);
     dice = seed;
-    model_init(&model, RIG_START);
+    model_init(&model, RIG_START, rig.engine == RIG_STREAM);
+    cron = (struct model_cron){0};
+    memset(last_items, 0, sizeof(last_items));
+    memset(sent, 0, sizeof(sent));
+    memset(calls, 0, sizeof(calls));
+    entries.n = 0;
+    handles_n = 0;
     for (int i = 0; i < IDS; i++)
         ids[i] = model_job(&model, (char[2]){(char)('A' + i), '\0'});
     assert_string_equal(rig_script("create", "mark", "payload_max", "64", NULL), "MADE");
