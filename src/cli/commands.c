@@ -42,6 +42,7 @@ const struct cli_cmd *const cli_commands[] = {
     &cmd_worker_quiet,
     &cmd_worker_resume,
     &cmd_worker_stop,
+    &cmd_explain,
     &cmd_doctor,
     &cmd_config_show,
     &cmd_config_default,

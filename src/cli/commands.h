@@ -16,7 +16,7 @@ extern const struct cli_cmd cmd_queue_ls, cmd_queue_show, cmd_queue_create,
     cmd_queue_pause, cmd_queue_resume, cmd_queue_purge, cmd_queue_set;
 extern const struct cli_cmd cmd_worker_ls, cmd_worker_show, cmd_worker_quiet,
     cmd_worker_resume, cmd_worker_stop;
-extern const struct cli_cmd cmd_doctor;
+extern const struct cli_cmd cmd_doctor, cmd_explain;
 extern const struct cli_cmd cmd_progress, cmd_note, cmd_heartbeat, cmd_extend, cmd_snooze,
     cmd_fail, cmd_result, cmd_token;
 extern const struct cli_cmd cmd_config_show, cmd_config_default, cmd_completion,

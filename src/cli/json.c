@@ -94,6 +94,12 @@ cli_json_append(struct cli_json *array, struct cli_json *value)
 }
 
 void
+cli_json_append_text(struct cli_json *array, const char *value)
+{
+    must(wr_json_append_text(inside(array), value));
+}
+
+void
 cli_json_print(const struct cli_json *json, FILE *out)
 {
     wr_json_print(inside(json), out);

@@ -24,6 +24,7 @@ void cli_json_text(struct cli_json *json, const char *key, const char *value);
 void cli_json_bytes(struct cli_json *json, const char *key, const void *ptr, size_t len);
 void cli_json_adopt(struct cli_json *json, const char *key, struct cli_json *value);
 void cli_json_append(struct cli_json *array, struct cli_json *value); /* adopts */
+void cli_json_append_text(struct cli_json *array, const char *value); /* UTF-8 */
 void cli_json_print(const struct cli_json *json, FILE *out);          /* and a newline */
 
 #endif

@@ -96,6 +96,12 @@ wr_json_append(struct wr_json *array, struct wr_json *value)
     return value && json_array_append_new(to_jansson(array), to_jansson(value)) == 0;
 }
 
+bool
+wr_json_append_text(struct wr_json *array, const char *value)
+{
+    return json_array_append_new(to_jansson(array), json_string(value)) == 0;
+}
+
 void
 wr_json_print(const struct wr_json *json, FILE *out)
 {

@@ -32,6 +32,7 @@ bool wr_json_set_bytes(struct wr_json *object, const char *key, struct wr_span b
 /* The value is theirs from here on, also when it fails. */
 bool wr_json_adopt(struct wr_json *object, const char *key, struct wr_json *value);
 bool wr_json_append(struct wr_json *array, struct wr_json *value);
+bool wr_json_append_text(struct wr_json *array, const char *value); /* UTF-8 */
 
 /* One line and a newline; failures are the stream's. */
 void wr_json_print(const struct wr_json *json, FILE *out);

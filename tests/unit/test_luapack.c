@@ -215,6 +215,76 @@ a_script_is_put_together_without_comments_and_with_each_include_once(void **stat
     assert_int_equal(n, strlen(whole));
 }
 
+/* Ways in which a script comes to a key, and the line that explain has of it. */
+static void
+the_commands_of_a_script_are_followed_to_their_keys(void **state)
+{
+    static const char script[] =
+        "--- shapes: ways to a key.\n"
+        "--\n"
+        "-- @key jobs HASH 0\n"
+        "-- @key stats HASH 1\n"
+        "-- @key dead ZSET 2\n"
+        "-- @key kept ZSET 3\n"
+        "-- @key ready LIST 4\n"
+        "-- @key wake LIST 5\n"
+        "-- @arg which one of them\n"
+        "-- @returns OK done\n"
+        "--- @include shapes\n"
+        "\n"
+        "local k = {jobs = jobs, ready = ready, wake = wake}\n"
+        "local zset = ({dead = dead, kept = kept})[which]\n"
+        "touch_all('HLEN', jobs, stats)\n"
+        "push(k, 'redis.call(1)')\n"
+        "redis.call(zset and 'ZSCAN' or 'HSCAN', zset or jobs, 0)\n"
+        "if redis.call('EXISTS', ready, dead) > 0 then\n"
+        "  redis.call('TIME')\n"
+        "end\n"
+        "for _, key in ipairs({kept}) do\n"
+        "  redis.call('ZCARD', key)\n"
+        "end\n"
+        "redis.call('ZREM', redis.sha1hex(which), 'x')\n"
+        "return {'OK'}\n";
+    static const char include[] = "--- Functions, one of which nobody calls.\n"
+                                  "local function touch_all(command, ...)\n"
+                                  "  for _, key in ipairs({...}) do\n"
+                                  "    redis.call(command, key)\n"
+                                  "  end\n"
+                                  "end\n"
+                                  "local function push_to(list, text)\n"
+                                  "  redis.call('LPUSH', list, text)\n"
+                                  "end\n"
+                                  "local function push(k, text)\n"
+                                  "  push_to(k.ready, [[ redis.call('DEL', wake) ]])\n"
+                                  "end\n"
+                                  "local function unused(k)\n"
+                                  "  redis.call('LPOP', k.wake)\n"
+                                  "end\n"
+                                  "local function uses_wake(wake)\n"
+                                  "  redis.call('LLEN', wake)\n"
+                                  "end\n";
+    static char c[TEXT_MAX];
+
+    (void)state;
+    write_text("lua/list/shapes.lua", script);
+    write_text("lua/include/shapes.lua", include);
+    pack_good();
+    read_output("explain.gen.c", c);
+    expect_in(c, "commands_list_shapes[] = {\n"
+                 "    {\"HLEN\", 0, false},\n"
+                 "    {\"HLEN\", 1, false},\n"
+                 "    {\"LPUSH\", 4, true},\n"
+                 "    {\"ZSCAN\", 2, false},\n"
+                 "    {\"ZSCAN\", 3, false},\n"
+                 "    {\"HSCAN\", 0, false},\n"
+                 "    {\"EXISTS\", 2, false},\n"
+                 "    {\"EXISTS\", 4, false},\n"
+                 "    {\"TIME\", -1, false},\n"
+                 "    {\"ZCARD\", 3, false},\n"
+                 "    {\"ZREM\", -2, true},\n"
+                 "    {0},\n");
+}
+
 static void
 the_structure_names_the_digest_the_keys_and_the_words(void **state)
 {
@@ -518,6 +588,7 @@ main(void)
 {
     static const struct CMUnitTest good[] = {
         GOOD(a_script_is_put_together_without_comments_and_with_each_include_once),
+        GOOD(the_commands_of_a_script_are_followed_to_their_keys),
         GOOD(the_structure_names_the_digest_the_keys_and_the_words),
         GOOD(the_header_and_the_page_name_every_script),
         GOOD(a_script_of_both_engines_is_built_for_each),

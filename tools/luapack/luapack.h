@@ -33,6 +33,16 @@ struct source {
     struct text bare; /* without comments and empty lines: what Redis gets */
 };
 
+/* A command that a script calls. key: its place in the contract, or one of these. */
+#define COMMAND_KEY_NONE (-1)   /* it has none */
+#define COMMAND_KEY_UNSEEN (-2) /* it has one, and the source does not tell which */
+#define COMMANDS_MAX 256
+
+struct command {
+    char name[32];
+    int key;
+};
+
 struct script {
     char folder[16], name[64], path[512];
     bool is_both;                 /* from lua/both/: built for each engine */
@@ -41,8 +51,10 @@ struct script {
     size_t other_transitions; /* of the other engine alone */
     struct text notes;        /* free prose of the header */
     struct source src;
-    struct text whole; /* as Redis gets it */
-    bool makes_k;      /* the table k of all keys is made for it */
+    struct text whole;                     /* as Redis gets it */
+    bool makes_k;                          /* the table k of all keys is made for it */
+    struct command commands[COMMANDS_MAX]; /* in the order they are met */
+    size_t commands_n;
 };
 
 /* ---- text.c ---- */
@@ -77,7 +89,7 @@ bool lp_is_status(const char *word);
 /* What an argument is called in the script. "now" is the time itself there. */
 const char *lp_lua_name(const char *name);
 
-/* ---- contract.c, assemble.c, check.c, write.c: the steps, in this order ---- */
+/* ---- contract.c, assemble.c, check.c, look.c, write.c: the steps, in this order ---- */
 
 void lp_read_script(struct script *s); /* folder, name and path are set */
 void lp_assemble(struct script *s, const char *lua_dir);
@@ -86,6 +98,9 @@ void lp_check_source(const struct source *src, const char *known);
 /* law: the text of src/model/state.h, or NULL. */
 void lp_check_script(const struct script *s, const char *law);
 bool lp_is_of_queue(const struct script *s);
+void lp_look(struct script *s); /* look.c: fills in its commands */
 void lp_write_all(const struct script *scripts, size_t n, const char *out_dir);
+/* write_explain.c: explain.gen.c, what `weir explain` tells. */
+void lp_write_explain(const struct script *scripts, size_t n, const char *out_dir);
 
 #endif

@@ -1,7 +1,7 @@
 /*
  * luapack: checks lua/ and turns it into C.
  *
- *     luapack LUA_DIR OUT_DIR    writes scripts.gen.c, scripts.gen.h, scripts.md
+ *     luapack LUA_DIR OUT_DIR    writes scripts.gen.[ch], explain.gen.c, scripts.md
  *     luapack --check LUA_DIR    writes nothing
  *
  * A script begins with its contract: comment lines with @flags, @transition, @key,
@@ -96,6 +96,7 @@ read_all(struct script *scripts, const char *lua_dir)
         lp_read_script(&scripts[i]);
         lp_assemble(&scripts[i], lua_dir);
         lp_check_script(&scripts[i], law);
+        lp_look(&scripts[i]);
     }
     free(law);
     return n;
@@ -114,7 +115,9 @@ main(int argc, char **argv)
     }
     check_only = strcmp(argv[1], "--check") == 0;
     n = read_all(scripts, check_only ? argv[2] : argv[1]);
-    if (!check_only)
+    if (!check_only) {
         lp_write_all(scripts, n, argv[2]);
+        lp_write_explain(scripts, n, argv[2]);
+    }
     return 0;
 }
