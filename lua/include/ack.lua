@@ -31,6 +31,19 @@ local function ack_drop(k, results, now)
   ledger_add(k.stats, 'results_dropped', #results / 2)
 end
 
+-- kept is score, id, score, id, ... Answers the bytes of their records.
+local function ack_store(k, kept)
+  local ids, bytes = {}, 0
+  for i = 2, #kept, 2 do
+    ids[#ids + 1] = kept[i]
+  end
+  held_store(k, ids)
+  for _, id in ipairs(ids) do
+    bytes = bytes + redis.call('HSTRLEN', k.jobs, id)
+  end
+  return bytes
+end
+
 local function ack_apply(k, argv, first, words, held, notes, gone, now)
   if #held + #gone == 0 then
     answer_count(k, notes)
@@ -53,7 +66,6 @@ local function ack_apply(k, argv, first, words, held, notes, gone, now)
       kept[#kept + 1] = h.id
       states[#states + 1] = h.id
       states[#states + 1] = state_text(s)
-      bytes = bytes + redis.call('HSTRLEN', k.jobs, h.id)
       large = large + #result
       if result ~= '' then
         results[#results + 1] = h.id
@@ -66,9 +78,10 @@ local function ack_apply(k, argv, first, words, held, notes, gone, now)
   end
 
   local dropped = large > SMALL_RESULTS and memory_is_full()
-  redis.call('ZREM', k.processing, unpack(ids))
+  held_finish(k, gone)
   remove_jobs(k, gone)
   if #kept > 0 then
+    bytes = ack_store(k, kept)
     redis.call('ZADD', k.kept, unpack(kept))
     redis.call('HSET', k.state, unpack(states))
     if dropped then

@@ -1,11 +1,8 @@
 --- How jobs come in: shared by enqueue and schedule.
 --- @include clock
 --- @include ledger
---- @include ready
---- @include due
+--- @include arrivals
 --- @include touch
---- @include places
---- @include place_of
 --- @include due_time
 --- @include unique_holder
 --- @include unique_next
@@ -35,20 +32,6 @@ local function admit_park(k, d, key, before, due, now)
   return now + PARK_MS
 end
 
--- admit_look(k, has_due): reads what admit_apply() has to know, and may write; an idle queue
--- has neither waiting jobs nor markers, which is seen at once.
-local function admit_look(k, has_due)
-  if redis.call('EXISTS', k.ready, k.tombs, k.wake) > 0 then
-    touch('LLEN', k.ready)
-    k.marked = redis.call('LLEN', k.wake) > 0
-    k.has_tombs = redis.call('HLEN', k.tombs) > 0
-  end
-  if has_due then
-    touch('LLEN', k.due)
-    touch('ZCARD', k.delayed)
-  end
-end
-
 -- admit_decide(k, argv, first, words, has_due, now, later): looks at each job. It
 -- reads every key that may be written, so that a foreign key of another type stops
 -- the script before its first write.
@@ -62,7 +45,7 @@ local function admit_decide(k, argv, first, words, has_due, max_bytes, now, late
   -- The loop is what bulk enqueue spends its time in: no length and no number is
   -- computed twice.
   local records, ready, stored, waiting, stamp = d.records, d.ready, 0, 0, ' ' .. digits(now)
-  local known = redis.call('HMGET', k.jobs, unpack(ids))
+  local known = records_known(k, ids)
   local placed
   for i = 1, #ids do
     local at = first + (i - 1) * words
@@ -123,20 +106,15 @@ local function admit_decide(k, argv, first, words, has_due, max_bytes, now, late
   return d, notes, #ids
 end
 
--- stats is the one key that was not read: it comes first.
+-- stats is the one key that was not read: it comes first. Answers what arrivals_store()
+-- does.
 local function admit_apply(k, d, paused)
   if #d.records == 0 then
     return
   end
   ledger_add(k.stats, 'enqueued', #d.records / 2)
   ledger_add(k.stats, 'scheduled', #d.delayed / 2)
-  redis.call('HSET', k.jobs, unpack(d.records))
-  if #d.ready > 0 then
-    ready_back(k.ready, k.has_tombs and k.tombs, d.ready)
-  end
-  if #d.delayed > 0 then
-    delayed_add(k.delayed, k.due, d.delayed)
-  end
+  local more = arrivals_store(k, d)
   if #d.unique > 0 then
     redis.call('HSET', k.unique, unpack(d.unique))
   end
@@ -149,23 +127,25 @@ local function admit_apply(k, d, paused)
   if #d.ready > 0 and not paused and not k.marked then
     redis.call('LPUSH', k.wake, '1') -- the rule of wake_worker(): ready > 0 is certain
   end
+  return more
 end
 
--- The notes of a call as one word, "pos:WORD,pos:WORD" or "-", and back.
+-- The notes of a call as one word, "pos:WORD,pos:WORD=detail" or "-", and back.
 local function notes_pack(notes)
   local out = {}
   for i = 1, #notes, 3 do
     out[#out + 1] = notes[i] .. ':' .. notes[i + 1]
+      .. (notes[i + 1] == 'IDS' and '=' .. notes[i + 2] or '')
   end
   return #out > 0 and table.concat(out, ',') or '-'
 end
 
 local function notes_unpack(text)
   local notes = {}
-  for at, word in string.gmatch(text, '(%d+):(%u+)') do
+  for at, word, detail in string.gmatch(text, '(%d+):(%u+)=?([^,]*)') do
     notes[#notes + 1] = at
     notes[#notes + 1] = word
-    notes[#notes + 1] = '-'
+    notes[#notes + 1] = detail == '' and '-' or detail
   end
   return notes
 end
@@ -177,15 +157,16 @@ local function admit(k, a, argv, first, words, has_due)
   local q = redis.call('HMGET', k.config, 'engine', 'paused', 'payload_max', 'long', 'retry', 'backoff')
   k.defaults = defaults_of(q[5], q[6])
   local made = 0
-  if q[1] ~= 'list' then
+  if q[1] ~= ENGINE then
     if q[1] then
       return {'ENGINE', q[1]}
     end
-    if redis.call('EXISTS', k.stats, k.jobs, k.ready) > 0 then
+    if redis.call('EXISTS', k.stats, k.jobs, k.ready or k.stream) > 0 then
       return {'CORRUPT', ''}
     end
     made = 1
   end
+  arrivals_ids(k, argv, first, words, has_due)
   admit_look(k, has_due)
   local saved = redis.call('HGET', k.producers, a.channel)
   local count = (#argv - first + 1) / words
@@ -207,9 +188,11 @@ local function admit(k, a, argv, first, words, has_due)
   local d, notes = admit_decide(k, argv, first, words, has_due, max_bytes, now, later)
 
   if made == 1 then
-    redis.call('HSET', k.config, 'engine', 'list', 'made', a.mark)
+    redis.call('HSET', k.config, 'engine', ENGINE, 'made', a.mark)
   end
-  admit_apply(k, d, q[2])
+  for _, note in ipairs(admit_apply(k, d, q[2]) or {}) do
+    notes[#notes + 1] = note
+  end
   if d.long and not q[4] then
     redis.call('HSET', k.config, 'long', '1')
   end

@@ -1,47 +1,44 @@
 --- What ack, retry, bury and release share: which of the given deliveries still
 -- own their jobs, and the end of those that were cancelled while they ran.
 --- @include clock
---- @include state
+--- @include held
 --- @include unique_next
 --- @include remove
 --- @include ledger
 --- @include ended
 
 -- answer_check(k, argv, first, words, worker, plain): items of `words` words each begin
--- with id and token. Answers the held ones as {id=, text=, at=position of the item's
--- first word}, and notes as position, word, position, word, ... for all others. Given a
+-- with id and token. Answers the held ones as {id=, token=, text=, at=position of the
+-- item's first word}, and notes as position, word, position, word, ... for all others. Given a
 -- list `plain`, the ids of those held ones go there that are not cancelled, hold no unique
 -- key and keep no result: there is nothing more to know about them.
 local function answer_check(k, argv, first, words, worker, plain)
-  local ids, held, notes, seen, plain_n = {}, {}, {}, {}, 0
-  local mine = ' ' .. worker .. ' - - 0 '
+  local ids, tokens, held, notes, seen, plain_n = {}, {}, {}, {}, {}, 0
   for i = first, #argv, words do
     ids[#ids + 1] = argv[i]
+    tokens[#ids] = argv[i + 1]
   end
   if #ids == 0 then
     return held, notes
   end
-  local texts = redis.call('HMGET', k.state, unpack(ids))
-  local scores = redis.call('ZMSCORE', k.processing, unpack(ids))
+  local texts, said = held_look(k, ids, tokens, worker, plain ~= nil)
   for i = 1, #ids do
-    local at, id = first + (i - 1) * words, ids[i]
-    if plain and texts[i] and scores[i] and not seen[id]
-       and string.find(texts[i], argv[at + 1] .. mine, 1, true) == 1 then
-      plain_n = plain_n + 1
-      plain[plain_n], seen[id] = id, true
+    local at, id, word = first + (i - 1) * words, ids[i], said[i]
+    if not word and seen[id] then
+      word = 'ANSWERED'
+    end
+    if word then
+      notes[#notes + 1] = digits(i - 1)
+      notes[#notes + 1] = word
     else
-      local word = held_word(texts[i], scores[i], argv[at + 1], worker)
-      if not word and seen[id] then
-        word = 'ANSWERED'
-      end
-      if word then
-        notes[#notes + 1] = digits(i - 1)
-        notes[#notes + 1] = word
+      seen[id] = true
+      if word == false then
+        plain_n = plain_n + 1
+        plain[plain_n] = id
       else
-        seen[id] = true
         local _, key = string.match(texts[i], STATE_END)
         unique_next_touch(k, key, id)
-        held[#held + 1] = {id = id, text = texts[i], at = at}
+        held[#held + 1] = {id = id, text = texts[i], at = at, token = tokens[i]}
       end
     end
   end
@@ -77,7 +74,7 @@ local function end_cancelled(k, held, first, notes, words)
     end
   end
   if #ids > 0 then
-    redis.call('ZREM', k.processing, unpack(ids))
+    held_finish(k, ids)
     remove_jobs(k, ids)
     ledger_add(k.stats, 'cancelled_processing', #ids)
   end

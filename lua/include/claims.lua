@@ -5,7 +5,7 @@ local function claims_of(claims, worker)
   local saved = redis.call('HGET', claims, worker)
   local lease, list = string.match(saved or '', '^%d+ %d+ (%d+)\n(.*)$')
   local ahead, pairs_ = {}, {}
-  for id, token, mark in string.gmatch(list or '', '([^\t\n]+)\t(%d+)\t(%d)\n') do
+  for id, token, mark in string.gmatch(list or '', '([^\t\n]+)\t(%S+)\t(%d)\n') do
     pairs_[#pairs_ + 1] = {id = id, token = token}
     ahead[id .. '\t' .. token] = mark == '1'
   end

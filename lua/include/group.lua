@@ -26,9 +26,30 @@ local function group_info(k)
   return k.group
 end
 
--- Redis lets no time of delivery lie in the future: those of a test clock are stored so far
--- in the past.
-local TEST_PAST = 300000000000
+-- group_again(k): the same after something changed.
+local function group_again(k)
+  k.group = nil
+  return group_info(k)
+end
+
+-- group_make(k): makes the group, from the first entry on. Its generation goes into the
+-- names of the consumers: who had something of one that was destroyed has it no more.
+local function group_make(k)
+  if not group_info(k) then
+    redis.call('XGROUP', 'CREATE', k.stream, GROUP, '0', 'MKSTREAM')
+    redis.call('HINCRBY', k.config, 'generation', 1)
+    group_again(k)
+  end
+end
+
+-- Redis lets no time of delivery lie in the future. Those of a test clock are stored so far
+-- in the past, where no other is.
+local TEST_PAST = 1000000000000
+
+-- claim_time(now): what XCLAIM is told.
+local function claim_time(now)
+  return digits(clock_is_test() and now - TEST_PAST or now)
+end
 
 local function server_ms()
   local t = redis.call('TIME')
@@ -36,18 +57,25 @@ local function server_ms()
 end
 
 -- pending_range(k, test, from, to, count[, consumer]): entry, consumer, time of its delivery
--- or last renewal, deliveries, of each that is pending. A test clock wants them exact.
-local function pending_range(k, test, ...)
+-- or last renewal, deliveries, of each that is pending. Asked until no ms passed meanwhile,
+-- so that the time is exact.
+local function pending_range(k, _, ...)
   local found, at
   if not group_info(k) then
     return {}
   end
-  repeat
+  for _ = 1, 5 do
     at = server_ms()
     found = redis.call('XPENDING', k.stream, GROUP, ...)
-  until test == '' or at == server_ms()
+    if at == server_ms() then
+      break
+    end
+  end
   for _, p in ipairs(found) do
-    p[3] = at - p[3] + (test ~= '' and TEST_PAST or 0)
+    p[3] = at - p[3]
+    if p[3] < TEST_PAST then
+      p[3] = p[3] + TEST_PAST
+    end
   end
   return found
 end
@@ -59,7 +87,17 @@ local function consumer_parts(consumer)
   return worker or consumer, generation
 end
 
+local function consumer_name(worker, generation)
+  return generation and worker .. '#' .. generation or worker
+end
+
 -- The token of a delivery.
 local function entry_token(entry, count, generation)
   return entry .. '.' .. digits(count) .. (generation and '.' .. generation or '')
+end
+
+-- token_parts(token): entry, count, generation (nil: the first); nothing if it is none.
+local function token_parts(token)
+  local entry, count, generation = string.match(token, '^(%d+%-%d+)%.(%d+)%.?(%d*)$')
+  return entry, tonumber(count), generation ~= '' and generation or nil
 end

@@ -1,16 +1,15 @@
 --- reclaim_jobs(k, lost, now, later, death): takes back jobs whose worker is gone.
--- lost is a list of {id=, text=state or false, charged=bool}, oldest first. A
+-- lost is a list of {id=, token=, text=state or false, charged=bool}, oldest first. A
 -- charged loss counts against max_deliveries; the first goes back to the front at
 -- once, later ones wait 1 s * 2^n, so a pill that kills in milliseconds cannot spin.
 -- death says how it ended, if somebody saw it.
 -- Answers how many went to ready, to delayed, to dead, and ended as cancelled.
 --- @include clock
---- @include state
+--- @include held
 --- @include ledger
 --- @include unique_next
 --- @include errors
 --- @include remove
---- @include ready
 --- @include due
 --- @include dead
 
@@ -25,7 +24,7 @@ local function lost_state(k, text, now)
 end
 
 local function reclaim_jobs(k, lost, now, later, death)
-  local ids, front, wait, states, cancelled, died = {}, {}, {}, {}, {}, {}
+  local finish, store, front, wait, states, cancelled, died = {}, {}, {}, {}, {}, {}, {}
   local how = death and death ~= '' and ': ' .. death or ''
   if #lost == 0 then
     return 0, 0, 0, 0
@@ -34,19 +33,19 @@ local function reclaim_jobs(k, lost, now, later, death)
   for i, l in ipairs(lost) do
     local s = lost_state(k, l.text, now)
     local before, worker = tonumber(s.lost), s.worker
-    ids[i] = l.id
     s.token, s.worker = digits(token + i), '-'
     s.lost = before + (l.charged and 1 or 0)
     if s.flag == 'c' then
-      cancelled[#cancelled + 1] = l.id
+      cancelled[#cancelled + 1], finish[#finish + 1] = l.id, l.id
       unique_free(k.unique, s.unique, l.id)
       unique_next(k, s.unique, l.id)
       ended(k, l.id, 'cancelled', '')
     else
-      local gone = redis.call('HEXISTS', k.jobs, l.id) == 0
+      local gone = held_gone(k, l.id)
       local max = tonumber(s.max_deliveries)
       if gone or (l.charged and max > 0 and s.lost >= max) then
-        died[#died + 1] = l.id
+        local into = gone and finish or store
+        died[#died + 1], into[#into + 1] = l.id, l.id
         unique_move(k.unique, s.unique, l.id, gone and '-' or 'x')
         unique_next(k, s.unique, l.id)
         redis.call('ZADD', k.dead, now, l.id)
@@ -60,7 +59,7 @@ local function reclaim_jobs(k, lost, now, later, death)
       elseif l.charged and before >= 1 then
         unique_move(k.unique, s.unique, l.id, '')
         wait[#wait + 1] = later + math.min(1000 * 2 ^ math.min(before - 1, 30), LOSS_DELAY_MAX)
-        wait[#wait + 1] = l.id
+        wait[#wait + 1], store[#store + 1] = l.id, l.id
         errors_add(k.errors, l.id, now, 'lost', 'worker ' .. worker .. ' was lost' .. how, s, worker)
       else
         front[#front + 1] = l.id
@@ -74,18 +73,16 @@ local function reclaim_jobs(k, lost, now, later, death)
     end
   end
 
-  redis.call('ZREM', k.processing, unpack(ids))
+  held_finish(k, finish)
+  held_store(k, store)
   if #states > 0 then
     redis.call('HSET', k.state, unpack(states))
   end
   remove_jobs(k, cancelled)
-  if #front > 0 then
-    ready_front(k.ready, k.tombs, front)
-  end
+  ledger_add(k.stats, 'reclaimed', held_front(k, front))
   if #wait > 0 then
     delayed_add(k.delayed, k.due, wait)
   end
-  ledger_add(k.stats, 'reclaimed', #front)
   ledger_add(k.stats, 'reclaimed_delayed', #wait / 2)
   dead_in(k, died)
   ledger_add(k.stats, 'buried', #died)

@@ -3,9 +3,10 @@
 --   started max_deliveries|progress
 -- Separated by blanks, so a person can read it in redis-cli. flag is 'c' once the
 -- job was cancelled, else '-'. unique and keep are what its end needs.
-local STATE_HELD = '^(%d+) (%S+) '
-local STATE_END = '^%d+ %S+ (%S+) (%S+) (%d+) '
-local STATE_ALL = '^(%d+) (%S+) (%S+) (%S+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)|(.*)$'
+local DELIVERIES_MAX = '3'
+local STATE_HELD = '^(%S+) (%S+) '
+local STATE_END = '^%S+ %S+ (%S+) (%S+) (%d+) '
+local STATE_ALL = '^(%S+) (%S+) (%S+) (%S+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)|(.*)$'
 
 local function state_read(text)
   local s = {}

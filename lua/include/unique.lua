@@ -25,7 +25,7 @@ local function unique_free_all(unique, state, ids)
     return
   end
   for i, text in ipairs(redis.call('HMGET', state, unpack(ids))) do
-    local word = string.match(text or '', '^%d+ %S+ %S+ (%S+) ')
+    local word = string.match(text or '', '^%S+ %S+ %S+ (%S+) ')
     if word then
       unique_free(unique, word, ids[i])
     end

@@ -1,13 +1,14 @@
 --- Who holds a unique key.
 --- @include record
+--- @include place
 
 -- Does this job still hold its key? Not if it ended without letting it go, which can be
 -- when its record was deleted by hand: the record named the key.
 local function unique_holds(k, holder)
-  if redis.call('ZSCORE', k.processing, holder) then
+  if is_processing(k, holder) then
     return true
   end
-  local record = redis.call('HGET', k.jobs, holder)
+  local record = record_of(k, holder)
   if not record then
     return false
   end
@@ -30,7 +31,7 @@ local function unique_holder(k, spec, id, now)
   local key, window, mode = unique_spec(spec)
   local holder, before = redis.call('HGET', k.unique, key), nil
   if holder and holder ~= id and unique_holds(k, holder) then
-    if mode ~= 'l' or not redis.call('ZSCORE', k.processing, holder) then
+    if mode ~= 'l' or not is_processing(k, holder) then
       return holder
     end
     before = holder

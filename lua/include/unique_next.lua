@@ -13,8 +13,9 @@ local PARK_MS = 86400000
 local function unique_next_touch(k, word, id)
   local key = string.match(word, '^[^=]+')
   if key ~= '-' and redis.call('HGET', k.unique, '=' .. key) == id then
-    touch('LLEN', k.ready, k.wake)
-    touch('HLEN', k.tombs, k.state)
+    ready_touch(k)
+    touch('LLEN', k.wake)
+    touch('HLEN', k.jobs, k.state)
     touch('ZCARD', k.delayed)
   end
 end
@@ -29,9 +30,9 @@ local function unique_next(k, word, id)
   local next_id = redis.call('HGET', k.unique, key)
   if next_id and redis.call('HEXISTS', k.state, next_id) == 0
      and redis.call('ZREM', k.delayed, next_id) == 1 then
-    ready_back(k.ready, k.tombs, {next_id})
+    ready_back(k, {next_id})
     k.let_in = true
     ledger_add(k.stats, 'promoted', 1)
-    wake_worker(k.wake, k.ready, k.tombs, k.paused)
+    wake_worker(k, k.paused)
   end
 end

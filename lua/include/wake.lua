@@ -1,12 +1,12 @@
---- wake_worker(wake, ready, tombs, paused): keeps the rule
+--- wake_worker(k, paused): keeps the rule
 --   ready > 0 and not paused => a marker stands, or one who took it owes a call.
 -- Every script that may leave ready > 0 ends with it.
-local function wake_worker(wake, ready, tombs, paused)
+--- @include ready
+local function wake_worker(k, paused)
   if paused then
     return
   end
-  if redis.call('EXISTS', wake) == 0
-     and redis.call('LLEN', ready) > redis.call('HLEN', tombs) then
-    redis.call('LPUSH', wake, '1')
+  if redis.call('EXISTS', k.wake) == 0 and ready_any(k) then
+    redis.call('LPUSH', k.wake, '1')
   end
 end

@@ -38,7 +38,6 @@
 --- @include cancel
 --- @include engine
 
-local k = {wake = wake, ready = ready, tombs = tombs, processing = processing, delayed = delayed, dead = dead, kept = kept, jobs = jobs, state = state, results = results, errors = errors, log = log, stats = stats, unique = unique, waiters = waiters, }
 
 -- Decide.
 local q = redis.call('HMGET', config, 'engine', 'paused')

@@ -43,7 +43,6 @@
 --- @include cron_run
 --- @include engine
 
-local k = {cron = cron, jobs = jobs, state = state, results = results, errors = errors, log = log, ready = ready, tombs = tombs, processing = processing, delayed = delayed, dead = dead, kept = kept, unique = unique, windows = windows, wake = wake, due = due, stats = stats, config = config, waiters = waiters, }
 
 local function answer(word, detail, e, worker)
   return {word, detail, e.rev, e.due, e.flag, e.waits, worker or ''}

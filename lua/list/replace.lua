@@ -54,7 +54,6 @@
 --- @include wake
 --- @include defer
 
-local k = {wake = wake, jobs = jobs, state = state, results = results, errors = errors, log = log, ready = ready, tombs = tombs, processing = processing, delayed = delayed, dead = dead, kept = kept, unique = unique, windows = windows, due = due, stats = stats, }
 local now, later = clock(now_arg)
 local q = redis.call('HMGET', config, 'engine', 'paused', 'payload_max', 'retry', 'backoff')
 k.paused, k.defaults = q[2], defaults_of(q[4], q[5])
@@ -159,8 +158,8 @@ if again then
     delayed_add(delayed, due, {at, id})
     ledger_add(stats, 'scheduled', 1)
   else
-    ready_back(ready, tombs, {id})
-    wake_worker(wake, ready, tombs, q[2])
+    ready_back(k, {id})
+    wake_worker(k, q[2])
   end
 elseif place == 'delayed' and (due_arg ~= '' or (parked and leaves)) then
   delayed_add(delayed, due, {at or now, target})

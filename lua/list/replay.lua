@@ -40,7 +40,6 @@
 --- @include engine
 --- @include touch
 
-local k = {processing = processing, kept = kept, dead = dead, jobs = jobs, errors = errors, stats = stats, }
 
 -- Decide.
 local q = redis.call('HMGET', config, 'engine', 'paused')
@@ -93,8 +92,8 @@ if #moved > 0 then
   if #keys > 0 then
     redis.call('HSET', unique, unpack(keys))
   end
-  ready_back(ready, tombs, moved)
+  ready_back(k, moved)
   ledger_add(stats, 'replayed', #moved)
-  wake_worker(wake, ready, tombs, q[2])
+  wake_worker(k, q[2])
 end
 return {'OK', digits(#moved), digits(#ids), unpack(notes)}

@@ -41,9 +41,8 @@
 --- @include wake
 --- @include touch
 --- @include engine
---- @include place_of
+--- @include place
 
-local k = {ready = ready, tombs = tombs, processing = processing, delayed = delayed, dead = dead, kept = kept, stats = stats, due = due, }
 
 -- Decide.
 local now, later = clock(now_arg)
@@ -83,11 +82,11 @@ end
 if place == 'delayed' then
   redis.call('ZREM', delayed, id)
   if due_arg == '' then
-    ready_front(ready, tombs, {id})
+    ready_front(k, {id})
   else
-    ready_back(ready, tombs, {id})
+    ready_back(k, {id})
   end
   ledger_add(stats, 'promoted', 1)
-  wake_worker(wake, ready, tombs, q[2])
+  wake_worker(k, q[2])
 end
 return {'READY', ''}

@@ -189,18 +189,19 @@ weir_queue_create(struct weir_client *c, const char *queue, const char *engine,
                   const struct weir_queue_limits *limits, bool *made,
                   struct weir_error *err)
 {
-    struct wr_limits l = {-1, -1, -1};
+    struct wr_limits l = {-1, -1, -1, engine};
     struct wr_queue *q;
     enum weir_err rc = wr_client_queue(c, queue, &q, err);
 
     if (rc != WEIR_OK)
         return rc;
-    if (engine && strcmp(engine, "list") != 0)
-        return wr_fail(err, WEIR_E_ARG, 0, "engine %.20s: only list is built so far",
-                       engine);
+    if (engine && strcmp(engine, "list") != 0 && strcmp(engine, "stream") != 0)
+        return wr_fail(err, WEIR_E_ARG, 0, "engine %.20s: it is list or stream", engine);
+    if (engine && strcmp(engine, "stream") == 0 && !getenv("WEIR_STREAM"))
+        return wr_fail(err, WEIR_E_ARG, 0, "engine stream: it is not whole yet");
     if (limits)
         l = (struct wr_limits){limits->payload_max_bytes, limits->kept_max_jobs,
-                               limits->kept_max_bytes};
+                               limits->kept_max_bytes, engine};
     return wr_store_create(c->store, q, &l, made, err);
 }
 

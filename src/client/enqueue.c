@@ -262,6 +262,7 @@ prepare(const struct weir_job *given, struct prepared *p, struct weir_error *err
         .tail = wr_buf_span(&p->tail),
         .unique = wr_buf_span(&p->unique),
         .due = wr_span_str(p->due),
+        .made_up = !job.id,
     };
     return WEIR_OK;
 }
@@ -359,6 +360,8 @@ read_answer(const struct wr_admitted *a, struct weir_enqueued *out,
             struct weir_error *err)
 {
     snprintf(out->detail, sizeof(out->detail), "%s", a->detail);
+    if (a->id[0] != '\0')
+        snprintf(out->id.str, sizeof(out->id.str), "%s", a->id);
     switch (a->word) {
     case WR_ADMIT_STORED:
         return out->code = WEIR_OK;

@@ -1,6 +1,6 @@
 #include "sched/quiet.h"
 
-/* The same as in lua/list/reclaim.lua. */
+/* The same as in lua/both/reclaim.lua. */
 #define JUMP_MS 1000
 
 void

@@ -263,6 +263,10 @@ wr_store_create(struct wr_store *store, struct wr_queue *queue,
         add_limit(&c, "kept_max", limits->kept_max);
         add_limit(&c, "kept_bytes_max", limits->kept_bytes_max);
     }
+    if (limits && limits->engine) {
+        wr_call_str(&c, "engine");
+        wr_call_str(&c, limits->engine);
+    }
     rc = wr_call_run(&c, err);
     if (rc == WEIR_OK && made)
         *made = wr_call_is(&c, "MADE");

@@ -1,5 +1,6 @@
 /* How jobs come in: enqueue, schedule, replace, farewell. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -28,6 +29,37 @@ copy_span(char *out, size_t cap, struct wr_span span)
     out[len] = '\0';
 }
 
+/* May the queue give this job an id of its own? */
+static bool
+is_unnamed(const struct wr_admit *item)
+{
+    return item->made_up && item->unique.len == 0 && item->due.len == 0;
+}
+
+/*
+ * The ids of the unnamed ones: a note IDS said the first, and each that follows has the
+ * next number behind the dash, until another note says one.
+ */
+static enum weir_err
+count_ids(const struct wr_call *c, const struct wr_admit *items, size_t n,
+          struct wr_admitted *out, struct weir_error *err)
+{
+    unsigned long long ms = 0, seq = 0;
+    bool known = false;
+
+    for (size_t i = 0; i < n; i++) {
+        if (!is_unnamed(&items[i]) || out[i].word != WR_ADMIT_STORED)
+            continue;
+        if (out[i].id[0] != '\0')
+            known = sscanf(out[i].id, "%llu-%llu", &ms, &seq) == 2;
+        if (!known)
+            return wr_fail(err, WEIR_E_CORRUPT, 0, "%s: ids are missing",
+                           c->script->name);
+        snprintf(out[i].id, sizeof(out[i].id), "%llu-%llu", ms, seq++);
+    }
+    return WEIR_OK;
+}
+
 /* The notes of a reply from element `first` on: position, word, detail. */
 static enum weir_err
 read_notes(const struct wr_call *c, size_t first, size_t n, struct wr_admitted *out,
@@ -35,27 +67,43 @@ read_notes(const struct wr_call *c, size_t first, size_t n, struct wr_admitted *
 {
     for (size_t i = first; i + 2 < wr_reply_len(c->reply); i += 3) {
         int64_t at = wr_reply_int(wr_reply_at(c->reply, i));
-        int word = wr_call_word(c, i + 1, admit_words);
+        bool is_ids = wr_reply_is(wr_reply_at(c->reply, i + 1), "IDS");
+        int word = is_ids ? 0 : wr_call_word(c, i + 1, admit_words);
+        struct wr_span detail = wr_reply_span(wr_reply_at(c->reply, i + 2));
 
         if (at < 0 || (size_t)at >= n || word < 0)
             return wr_fail(err, WEIR_E_CORRUPT, 0, "%s: odd note", c->script->name);
+        if (is_ids) {
+            copy_span(out[at].id, sizeof(out[at].id), detail);
+            continue;
+        }
         out[at].word = (enum wr_admit_word)word;
-        copy_span(out[at].detail, sizeof(out[at].detail),
-                  wr_reply_span(wr_reply_at(c->reply, i + 2)));
+        copy_span(out[at].detail, sizeof(out[at].detail), detail);
     }
     return WEIR_OK;
 }
 
+/* A stream is told by a TAB before it that an id was made up. tabbed: room for those. */
+static struct wr_span
+id_word(const struct wr_admit *item, char tabbed[32])
+{
+    if (!tabbed || !is_unnamed(item) || item->id.len > 30)
+        return item->id;
+    tabbed[0] = '\t';
+    memcpy(tabbed + 1, item->id.ptr, item->id.len);
+    return (struct wr_span){tabbed, item->id.len + 1};
+}
+
 static void
 fill_admit(struct wr_call *c, const struct wr_channel *channel, const char *mark,
-           const struct wr_admit *items, size_t n, bool due)
+           const struct wr_admit *items, size_t n, bool due, char (*tabbed)[32])
 {
     wr_call_now(c);
     wr_call_str(c, channel->name);
     wr_call_int(c, channel->number);
     wr_call_str(c, mark);
     for (size_t i = 0; i < n; i++) {
-        wr_call_arg(c, items[i].id);
+        wr_call_arg(c, id_word(&items[i], tabbed ? tabbed[i] : NULL));
         wr_call_arg(c, items[i].head);
         wr_call_arg(c, items[i].tail);
         wr_call_arg(c, items[i].unique);
@@ -76,6 +124,35 @@ enroll_again(struct wr_store *store, struct wr_queue *queue, struct weir_error *
                    "stored, but queue %s could not be registered again", queue->name);
 }
 
+/* Sends it once, in the words of the engine that the queue is believed to have. */
+static enum weir_err
+admit_call(struct wr_call *c, const struct wr_channel *channel,
+           const struct wr_admit *items, size_t n, struct wr_admitted *out, bool *again,
+           struct weir_error *err)
+{
+    char(*tabbed)[32] = NULL;
+    struct wr_channel mark;
+    enum weir_err rc;
+
+    for (size_t i = 0; i < n; i++)
+        c->one_engine = c->one_engine || is_unnamed(&items[i]);
+    if (c->one_engine && c->engine == WR_ENGINE_STREAM) {
+        tabbed = calloc(n, sizeof(*tabbed));
+        if (!tabbed)
+            return wr_fail(err, WEIR_E_NO_MEMORY, 0, "enqueue");
+    }
+    wr_channel_renew(&mark);
+    fill_admit(c, channel, mark.name, items, n, has_due(items, n), tabbed);
+    rc = wr_call_run(c, err);
+    *again = rc == WEIR_OK && (wr_call_is(c, "CLASH") || wr_call_is(c, "LATE"));
+    if (rc == WEIR_OK && !*again)
+        rc = read_notes(c, 2, n, out, err);
+    if (rc == WEIR_OK && !*again && tabbed)
+        rc = count_ids(c, items, n, out, err);
+    free(tabbed);
+    return rc;
+}
+
 /* One try under one channel number. *again: the number was spent by another call, so a
  * new channel is needed; nothing changed. */
 static enum weir_err
@@ -83,12 +160,10 @@ admit_once(struct wr_store *store, struct wr_queue *queue, struct wr_channel *ch
            const struct wr_admit *items, size_t n, struct wr_admitted *out, bool *gap,
            bool *again, struct weir_error *err)
 {
-    bool due = has_due(items, n), fresh = !queue->enrolled;
-    struct wr_channel mark;
+    bool due = has_due(items, n), fresh = !queue->enrolled, other;
     struct wr_call c;
     enum weir_err rc;
 
-    *again = false;
     /* Before the first job: a crash in between leaves a name without a queue, which is
      * harmless, and not a queue that no scheduler knows. */
     if (fresh) {
@@ -96,17 +171,18 @@ admit_once(struct wr_store *store, struct wr_queue *queue, struct wr_channel *ch
         if (rc != WEIR_OK)
             return rc;
     }
-    wr_channel_renew(&mark);
-    wr_call_init(&c, store, queue, due ? wr_pair_schedule : wr_pair_enqueue);
-    fill_admit(&c, channel, mark.name, items, n, due);
-    rc = wr_call_run(&c, err);
-    if (rc == WEIR_OK && (wr_call_is(&c, "CLASH") || wr_call_is(&c, "LATE")))
-        *again = true;
+    for (int tries = 0;; tries++) {
+        wr_call_init(&c, store, queue, due ? wr_pair_schedule : wr_pair_enqueue);
+        rc = admit_call(&c, channel, items, n, out, again, err);
+        other = rc == WEIR_E_WRONG_ENGINE && (int)c.engine != queue->engine;
+        if (!other || tries == 3)
+            break;
+        wr_call_fini(&c);
+    }
     if (rc == WEIR_OK && !*again) {
         if (gap)
             *gap = wr_call_is(&c, "GAP");
-        rc = read_notes(&c, 2, n, out, err);
-        if (rc == WEIR_OK && wr_reply_int(wr_reply_at(c.reply, 1)) == 1 && !fresh)
+        if (wr_reply_int(wr_reply_at(c.reply, 1)) == 1 && !fresh)
             rc = enroll_again(store, queue, err);
     }
     wr_call_fini(&c);

@@ -400,7 +400,7 @@ wr_call_run(struct wr_call *c, struct weir_error *err)
         enum wr_engine other = c->engine == WR_ENGINE_LIST ? WR_ENGINE_STREAM
                                                            : WR_ENGINE_LIST;
 
-        if (!c->pair[other])
+        if (!c->pair[other] || c->pair[other] == c->script)
             return rc;
         if (c->one_engine) {
             c->queue->engine = (int)other;

@@ -77,6 +77,8 @@ struct wr_admit {
     struct wr_span id, head, tail;
     struct wr_span unique; /* "WINDOW_MS KEY[ MODE]", KEY encoded; empty: none */
     struct wr_span due;    /* "+ms", "@ms"; empty: ready at once */
+    bool made_up; /* the id: a queue that is a stream gives the job another one, if it is
+                     ready at once and has no unique key */
 };
 
 enum wr_admit_word {
@@ -90,6 +92,7 @@ enum wr_admit_word {
 struct wr_admitted {
     enum wr_admit_word word;
     char detail[256]; /* place, holder or limit */
+    char id[48];      /* the job's id where it is not that of the item; else empty */
 };
 
 /*
@@ -280,7 +283,8 @@ enum wr_logged {
 enum weir_err wr_store_log(struct wr_store *store, struct wr_queue *queue,
                            const char *worker, const struct wr_log_part *parts, size_t n,
                            enum wr_logged *out, struct weir_error *err) WEIR_MUST_CHECK;
-/* The raw reply of lua/list/output.lua. number 0: the last run that is kept. E_NO_JOB. */
+/* The raw reply of lua/common/output.lua. number 0: the last run that is kept. E_NO_JOB.
+ */
 enum weir_err
 wr_store_output(struct wr_store *store, struct wr_queue *queue, struct wr_span id,
                 int64_t number, int64_t offset, size_t bytes_max, struct wr_reply **out,
@@ -395,18 +399,21 @@ wr_store_pause(struct wr_store *store, struct wr_queue *queue, const char *who,
 enum weir_err wr_store_resume(struct wr_store *store, struct wr_queue *queue, bool *was,
                               struct weir_error *err) WEIR_MUST_CHECK;
 /* Sets values of the queue's config, which it makes if need be: pairs of name and value,
- * the value "" for the default. lua/list/create.lua has the names. */
+ * the value "" for the default. lua/common/create.lua has the names. */
 enum weir_err wr_store_configure(struct wr_store *store, struct wr_queue *queue,
                                  const struct wr_span *pairs, size_t n,
                                  struct weir_error *err) WEIR_MUST_CHECK;
-/* Limits < 0: as they are; payload_max, kept_max, kept_bytes_max. *made: it is new. */
+/* Limits < 0: as they are; payload_max, kept_max, kept_bytes_max. engine: "list",
+ * "stream", NULL: as it is, or a list. *made: it is new. E_WRONG_ENGINE: it has another
+ * engine. */
 struct wr_limits {
     int64_t payload_max, kept_max, kept_bytes_max;
+    const char *engine;
 };
 enum weir_err wr_store_create(struct wr_store *store, struct wr_queue *queue,
                               const struct wr_limits *limits, bool *made,
                               struct weir_error *err) WEIR_MUST_CHECK;
-/* The raw replies of the scripts that only look; see the headers of lua/list/NAME.lua.
+/* The raw replies of the scripts that only look; see the headers of lua/common/NAME.lua.
  * E_NO_JOB from inspect. Free with wr_reply_free(). */
 enum weir_err
 wr_store_audit(struct wr_store *store, struct wr_queue *queue, struct wr_reply **out,

@@ -69,7 +69,7 @@ rig_fresh(void **state)
     tokens_n = 0;
     rig_clock(RIG_START);
     if (rig.engine == RIG_STREAM)
-        rig_script("create", "m", NULL);
+        rig_script("create", "m", "engine", "stream", NULL);
     return 0;
 }
 

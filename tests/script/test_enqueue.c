@@ -373,7 +373,7 @@ a_cancelled_id_that_comes_again_with_a_delay_runs_once_A4b(void **state)
 static void
 a_payload_over_the_queues_limit_is_refused_D05(void **state)
 {
-    struct wr_limits limits = {5, -1, -1};
+    struct wr_limits limits = {.payload_max = 5, .kept_max = -1, .kept_bytes_max = -1};
     char *big = calloc(1, 1048577);
     bool made;
 

@@ -460,7 +460,7 @@ a_kept_job_is_forgotten_when_its_time_is_over_and_not_before(void **state)
 static void
 more_than_a_queue_keeps_goes_the_next_to_go_first_M03(void **state)
 {
-    struct wr_limits limits = {-1, 2, -1};
+    struct wr_limits limits = {.payload_max = -1, .kept_max = 2, .kept_bytes_max = -1};
     struct wr_moved m;
 
     (void)state;
@@ -484,7 +484,7 @@ more_than_a_queue_keeps_goes_the_next_to_go_first_M03(void **state)
 static void
 more_bytes_than_a_queue_keeps_go_M03(void **state)
 {
-    struct wr_limits limits = {-1, -1, 0};
+    struct wr_limits limits = {.payload_max = -1, .kept_max = -1, .kept_bytes_max = 0};
     int64_t each;
 
     (void)state;

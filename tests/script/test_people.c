@@ -675,7 +675,7 @@ a_cancel_after_a_replace_frees_the_key_of_the_new_record_A14d(void **state)
 static void
 a_payload_over_the_limit_does_not_replace_D05(void **state)
 {
-    struct wr_limits limits = {5, -1, -1};
+    struct wr_limits limits = {.payload_max = 5, .kept_max = -1, .kept_bytes_max = -1};
 
     (void)state;
     rig_put("A");
@@ -794,7 +794,7 @@ a_page_of_ready_jobs_leaves_the_cancelled_out(void **state)
 static void
 create_says_whether_the_queue_is_new_A21(void **state)
 {
-    struct wr_limits limits = {-1, 7, -1};
+    struct wr_limits limits = {.payload_max = -1, .kept_max = 7, .kept_bytes_max = -1};
     bool made;
 
     (void)state;

@@ -1,12 +1,14 @@
---- enqueue: puts jobs at the back of the line.
+--- schedule: puts jobs into delayed until they are due.
 --
--- @transition none -> ready
 -- @transition none -> delayed
+-- @transition none -> ready
 -- @key jobs HASH id -> record
 -- @key producers HASH channel -> its last call
--- @key ready LIST ids that wait, taken from the right
--- @key tombs HASH ids cancelled while they stand in ready
--- @key processing ZSET id -> end of its lease, ms
+-- @key list:ready LIST ids that wait, taken from the right
+-- @key list:tombs HASH ids cancelled while they stand in ready
+-- @key list:processing ZSET id -> end of its lease, ms
+-- @key stream:stream STREAM the jobs that wait and run
+-- @key stream:ids HASH id -> its entry, where they differ
 -- @key delayed ZSET id -> due time, ms
 -- @key dead ZSET id -> time of death, ms
 -- @key kept ZSET id -> when it is forgotten, ms
@@ -23,7 +25,8 @@
 -- @item id the job's id
 -- @item head format version and type: "1 mail"
 -- @item tail options, newline, payload
--- @item unique empty, or "window key[ l]": ms, the encoded key; l: of a job that runs it is taken, and its end waited for in delayed
+-- @item unique empty, or "window key[ l]": ms, the encoded key; l: of a job that runs it is taken
+-- @item due "+ms" from now, "@ms" since 1970; over already: ready at once
 -- @returns OK stored, but for the items in the notes
 -- @returns GAP the same, but earlier calls of this channel are missing: rolled back
 -- @returns BEFORE this very call was applied before: its saved answer
@@ -41,6 +44,5 @@
 -- detail of every item that was not stored now.
 --- @include admit
 
-local k = {jobs = jobs, producers = producers, ready = ready, tombs = tombs, processing = processing, delayed = delayed, dead = dead, kept = kept, unique = unique, windows = windows, wake = wake, due = due, stats = stats, config = config, }
 return admit(k, {now = now_arg, channel = channel, number = number, mark = mark},
-             ARGV, ITEM_FIRST, ITEM_WORDS, false)
+             ARGV, ITEM_FIRST, ITEM_WORDS, true)

@@ -5,9 +5,11 @@
 -- @transition processing -> delayed
 -- @transition processing -> dead
 -- @transition processing -> cancelled
--- @key processing ZSET id -> end of its lease, ms
--- @key ready LIST ids that wait, taken from the right
--- @key tombs HASH ids cancelled while they stand in ready
+-- @key list:processing ZSET id -> end of its lease, ms
+-- @key list:ready LIST ids that wait, taken from the right
+-- @key list:tombs HASH ids cancelled while they stand in ready
+-- @key stream:stream STREAM the jobs that wait and run
+-- @key stream:ids HASH id -> its entry, where they differ
 -- @key delayed ZSET id -> due time, ms
 -- @key dead ZSET id -> time of death, ms
 -- @key jobs HASH id -> record
@@ -44,65 +46,36 @@
 -- A reclaimer that was away, or a server whose clock stepped, takes nothing back for
 -- one lease: live workers renew in that time, so an outage charges nobody.
 --- @include reclaim
---- @include claims
+--- @include leases
 --- @include engine
 --- @include wake
 --- @include touch
-
-local k = {processing = processing, ready = ready, tombs = tombs, delayed = delayed, dead = dead, jobs = jobs, state = state, results = results, errors = errors, log = log, stats = stats, claims = claims, unique = unique, wake = wake, due = due, waiters = waiters, }
-
--- A step of the clock left leases far in the future: their workers' own length is
--- given to them from now on.
-local function pull_back(now)
-  local far = redis.call('ZREVRANGEBYSCORE', processing, '+inf', '(' .. digits(now + lease_max),
-                         'LIMIT', 0, 100)
-  for _, id in ipairs(far) do
-    local worker = string.match(redis.call('HGET', state, id) or '', '^%d+ (%S+) ') or '-'
-    local _, _, own = claims_of(claims, worker)
-    redis.call('ZADD', processing, 'XX', now + (own or lease), id)
-  end
-end
 
 -- Decide.
 local now, later = clock(now_arg)
 local q = redis.call('HMGET', config, 'engine', 'paused')
 k.paused = q[2]
-local word = engine_word(q[1], stats, jobs, processing)
+local word = engine_word(q[1], k.stats, k.jobs, k.ready or k.stream)
 if word then
   return {word}
 end
 ended_touch(k)
-touch('HLEN', tombs, jobs, state, results, errors, log, stats, claims, unique)
-touch('ZCARD', processing, delayed, dead)
-touch('LLEN', ready, wake, due)
+leases_touch(k)
+touch('HLEN', jobs, state, results, errors, log, stats, claims, unique)
+touch('ZCARD', delayed, dead)
+touch('LLEN', wake, due)
 local jump = gap ~= '' and math.abs((now - last) - gap) > 1000
 if quiet == '1' or gap == '' or tonumber(gap) > lease / 2 or jump then
   redis.call('SET', heartbeat_reclaim, digits(now), 'EX', 30)
-  pull_back(now)
+  leases_pull_back(k, now, lease, lease_max)
   return {'QUIET', digits(now), '-1', '0', '0', '0', '0'}
 end
-local ids = redis.call('ZRANGEBYSCORE', processing, '-inf', now, 'LIMIT', 0, limit)
-local lost, known = {}, {}
-if #ids > 0 then
-  local texts = redis.call('HMGET', state, unpack(ids))
-  for i = 1, #ids do
-    local token, worker = string.match(texts[i] or '', '^(%d+) (%S+) ')
-    local ahead = false
-    if worker then
-      known[worker] = known[worker] or claims_of(claims, worker)
-      ahead = known[worker][ids[i] .. '\t' .. token]
-    end
-    lost[i] = {id = ids[i], text = texts[i], charged = not ahead, token = tonumber(token or 0)}
-  end
-  table.sort(lost, function(a, b) return a.token < b.token end)
-end
+local lost, more = leases_over(k, now, lease, limit)
 
 -- Apply.
-pull_back(now)
+leases_pull_back(k, now, lease, lease_max)
 local front, wait, died, cancelled = reclaim_jobs(k, lost, now, later)
 redis.call('SET', heartbeat_reclaim, digits(now), 'EX', 30)
-wake_worker(wake, ready, tombs, q[2])
-local head = redis.call('ZRANGE', processing, 0, 0, 'WITHSCORES')[2]
-local left = head and math.max(0, tonumber(head) - now) or -1
-return {#ids == tonumber(limit) and 'MORE' or 'OK', digits(now), digits(left), digits(front),
+wake_worker(k, q[2])
+return {more and 'MORE' or 'OK', digits(now), digits(leases_left(k, now)), digits(front),
         digits(wait), digits(died), digits(cancelled)}

@@ -1,7 +1,9 @@
 --- progress: a handler says how far it is.
 --
 -- @transition processing -> processing
--- @key processing ZSET id -> end of its lease, ms
+-- @key list:processing ZSET id -> end of its lease, ms
+-- @key stream:stream STREAM the jobs that wait and run
+-- @key stream:ids HASH id -> its entry, where they differ
 -- @key state HASH id -> what changes
 -- @arg worker the worker's id
 -- @arg id the job's id
@@ -13,17 +15,16 @@
 -- @returns STALE another delivery owns the job; nothing changed
 -- @returns GONE no such job; nothing changed
 -- @cost O(1)
---- @include state
+--- @include held
 
 -- Decide.
-local before = redis.call('HGET', state, id)
-local word = held_word(before, redis.call('ZSCORE', processing, id), token, worker)
-if word then
-  return {word}
+local texts, words = held_look(k, {id}, {token}, worker)
+if words[1] then
+  return {words[1]}
 end
 
 -- Apply.
-local s = state_read(before)
+local s = state_read(texts[1])
 s.progress = string.gsub(string.sub(text, 1, 1024), '%c', ' ')
 redis.call('HSET', state, id, state_text(s))
 return {s.flag == 'c' and 'CANCEL' or 'OK'}

@@ -2,11 +2,13 @@
 --
 -- @flags allow-oom
 -- @transition processing -> done
--- @key ready LIST ids that wait, taken from the right
--- @key tombs HASH ids cancelled while they stand in ready
+-- @key list:ready LIST ids that wait, taken from the right
+-- @key list:tombs HASH ids cancelled while they stand in ready
 -- @key delayed ZSET id -> due time, ms
 -- @key wake LIST the marker that wakes one worker
--- @key processing ZSET id -> end of its lease, ms
+-- @key list:processing ZSET id -> end of its lease, ms
+-- @key stream:stream STREAM the jobs that wait and run
+-- @key stream:ids HASH id -> its entry, where they differ
 -- @key kept ZSET id -> when it is forgotten, ms
 -- @key jobs HASH id -> record
 -- @key state HASH id -> what changes
@@ -43,11 +45,10 @@
 --- @include engine
 --- @include touch
 
-local k = {ready = ready, tombs = tombs, delayed = delayed, wake = wake, processing = processing, kept = kept, jobs = jobs, state = state, results = results, errors = errors, log = log, stats = stats, unique = unique, waiters = waiters, }
 local now = clock(now_arg)
 local q = redis.call('HMGET', config, 'engine', 'paused')
 k.paused = q[2]
-local word = engine_word(q[1], stats, jobs, processing)
+local word = engine_word(q[1], k.stats, k.jobs, k.ready or k.stream)
 if word then
   return {word}
 end

@@ -2,7 +2,8 @@
 --
 -- @flags allow-oom
 -- @transition processing -> processing
--- @key processing ZSET id -> end of its lease, ms
+-- @key list:processing ZSET id -> end of its lease, ms
+-- @key stream:stream STREAM the jobs that wait and run
 -- @key state HASH id -> what changes
 -- @arg now the test clock, ms; empty: the server's
 -- @arg worker the worker's id
@@ -18,33 +19,32 @@
 -- @answer GONE no such job; nothing changed
 -- @cost O(jobs * log processing)
 --
--- Declares two keys only, which exist as long as it has work: so leases are renewed
--- also while the queue's slot moves to another node of a cluster.
+-- Declares two keys only, which exist as long as it has work (the state of a stream's
+-- job from its first renewal on): so leases are renewed also while the queue's slot moves
+-- to another node of a cluster.
 --- @include clock
---- @include state
+--- @include held
 
 -- Decide.
 local now = clock(now_arg)
-local ids, notes, scores = {}, {}, {}
+local named, tokens, notes, kept, their = {}, {}, {}, {}, {}
 for i = ITEM_FIRST, #ARGV, ITEM_WORDS do
-  ids[#ids + 1] = ARGV[i]
+  named[#named + 1] = ARGV[i]
+  tokens[#named] = ARGV[i + 1]
 end
-if #ids == 0 then
+if #named == 0 then
   return {'OK'}
 end
-local texts = redis.call('HMGET', state, unpack(ids))
-local leases = redis.call('ZMSCORE', processing, unpack(ids))
-for i = 1, #ids do
-  local at = ITEM_FIRST + (i - 1) * ITEM_WORDS
-  local word = held_word(texts[i], leases[i], ARGV[at + 1], worker)
+local texts, words = held_look(k, named, tokens, worker)
+for i = 1, #named do
+  local word = words[i]
   if not word then
-    local s, limit = state_read(texts[i]), tonumber(ARGV[at + 2])
+    local s, limit = state_read(texts[i]), tonumber(ARGV[ITEM_FIRST + (i - 1) * ITEM_WORDS + 2])
     if limit > 0 and now >= s.started + limit then
       word = 'TIMEOUT'
     else
       word = s.flag == 'c' and 'CANCEL' or nil
-      scores[#scores + 1] = now + lease
-      scores[#scores + 1] = ids[i]
+      kept[#kept + 1], their[#kept + 1] = named[i], texts[i]
     end
   end
   if word then
@@ -54,7 +54,7 @@ for i = 1, #ids do
 end
 
 -- Apply.
-if #scores > 0 then
-  redis.call('ZADD', processing, 'XX', unpack(scores))
+if #kept > 0 then
+  held_renew(k, kept, their, now, lease)
 end
 return {'OK', unpack(notes)}

@@ -5,9 +5,11 @@
 -- @transition processing -> delayed
 -- @transition processing -> dead
 -- @transition processing -> cancelled
--- @key processing ZSET id -> end of its lease, ms
--- @key ready LIST ids that wait, taken from the right
--- @key tombs HASH ids cancelled while they stand in ready
+-- @key list:processing ZSET id -> end of its lease, ms
+-- @key list:ready LIST ids that wait, taken from the right
+-- @key list:tombs HASH ids cancelled while they stand in ready
+-- @key stream:stream STREAM the jobs that wait and run
+-- @key stream:ids HASH id -> its entry, where they differ
 -- @key delayed ZSET id -> due time, ms
 -- @key dead ZSET id -> time of death, ms
 -- @key jobs HASH id -> record
@@ -45,30 +47,29 @@
 --- @include wake
 --- @include touch
 
-local k = {processing = processing, ready = ready, tombs = tombs, delayed = delayed, dead = dead, jobs = jobs, state = state, results = results, errors = errors, log = log, stats = stats, claims = claims, unique = unique, wake = wake, due = due, waiters = waiters, }
-
 -- Decide.
 local now, later = clock(now_arg)
 local q = redis.call('HMGET', config, 'engine', 'paused')
 k.paused = q[2]
-local word = engine_word(q[1], stats, jobs, processing)
+local word = engine_word(q[1], k.stats, k.jobs, k.ready or k.stream)
 if word then
   return {word}
 end
 ended_touch(k)
-touch('HLEN', tombs, jobs, state, results, errors, log, stats, claims, unique)
+held_touch(k)
+touch('HLEN', jobs, state, results, errors, log, stats, claims, unique)
 touch('ZCARD', delayed, dead)
-touch('LLEN', ready, wake, due)
+touch('LLEN', wake, due)
 local _, last_call = claims_of(claims, worker)
 local lost, notes, named = {}, {}, {}
 
 local function take(id, token, charged)
-  local text, score = redis.call('HGET', state, id), redis.call('ZSCORE', processing, id)
-  if named[id] or held_word(text, score, token, worker) then
+  local texts, words = held_look(k, {id}, {token}, worker)
+  if named[id] or words[1] then
     return false
   end
   named[id] = true
-  lost[#lost + 1] = {id = id, text = text, charged = charged, token = tonumber(token)}
+  lost[#lost + 1] = {id = id, text = texts[1], charged = charged, token = token}
   return true
 end
 
@@ -81,10 +82,10 @@ end
 for _, pair in ipairs(last_call) do
   take(pair.id, pair.token, false)
 end
-table.sort(lost, function(a, b) return a.token < b.token end)
+held_sort(lost)
 
 -- Apply.
 local front, wait, died, cancelled = reclaim_jobs(k, lost, now, later, death)
 redis.call('HDEL', claims, worker)
-wake_worker(wake, ready, tombs, q[2])
+wake_worker(k, q[2])
 return {'OK', digits(front), digits(wait), digits(died), digits(cancelled), unpack(notes)}

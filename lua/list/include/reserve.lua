@@ -5,12 +5,10 @@
 -- table). The plan reads every key that the other will write. Adds id, state, record of each job to reply and answers the word. Used by
 -- reserve and by exchange.
 --- @include clock
---- @include state
+--- @include ready
 --- @include ledger
 --- @include unique_next
---- @include record
---- @include errors
---- @include dead
+--- @include handing
 --- @include remove
 --- @include touch
 --- @include places
@@ -19,62 +17,6 @@
 local SKIPS_MAX = 1000
 local REFUSED_MAX = 100 -- lost, late and shelved jobs of one call
 local SLICE = 64        -- short records read at once
-local SHELVE_MS = 5000
-local DELIVERIES_MAX = '3'
-local HEADER = '^%d+ (%S+) %d+([^\n]*)\n'
-
--- The options in a record's header that decide about its end.
-local function header_options(record, options, default_keep)
-  local expires = string.match(options, ' expires=(%d+)')
-  return string.match(options, ' keep=(%d+)') or default_keep,
-    unique_word(options),
-    string.match(options, ' max_deliveries=(%d+)') or DELIVERIES_MAX,
-    expires and string.match(record, '^%d+ %S+ (%d+)') + expires
-end
-
--- A job whose body is gone: dead, counted, with a stub in place of its record. If its id
--- lives again as another job, the stub gets a name of its own.
-local function lose_body(k, id, text, now, is_copy)
-  if is_copy then
-    id, text = 'lost-' .. redis.call('HINCRBY', k.stats, 'tokens', 1), false
-  end
-  if text then
-    local word = string.match(text, '^%d+ %S+ %S+ (%S+) ') or '-'
-    unique_free(k.unique, word, id)
-    unique_next(k, word, id)
-  end
-  redis.call('HSET', k.jobs, id, '1 - ' .. digits(now) .. ' lost_body=1\n')
-  redis.call('ZADD', k.dead, now, id)
-  errors_add(k.errors, id, now, 'lost_body', 'the stored job was gone')
-  dead_in(k, {id})
-end
-
--- The list of what the worker's last call got, if this is the repeat of that call.
-local function claims_saved(k, r)
-  local saved = redis.call('HGET', k.claims, r.worker)
-  local call, list = string.match(saved or '', '^(%d+) %d+ %d+\n(.*)$')
-  return call == r.call and list or nil
-end
-
--- Adds to reply what of that list the worker still holds.
-local function claims_repeat(k, r, list, reply)
-  local ids, tokens = {}, {}
-  for id, token in string.gmatch(list, '([^\t\n]+)\t(%d+)\t%d\n') do
-    ids[#ids + 1], tokens[#tokens + 1] = id, token
-  end
-  if #ids == 0 then
-    return
-  end
-  local texts = redis.call('HMGET', k.state, unpack(ids))
-  local scores = redis.call('ZMSCORE', k.processing, unpack(ids))
-  for i = 1, #ids do
-    if not held_word(texts[i], scores[i], tokens[i], r.worker) then
-      reply[#reply + 1] = ids[i]
-      reply[#reply + 1] = texts[i]
-      reply[#reply + 1] = redis.call('HGET', k.jobs, ids[i]) or ''
-    end
-  end
-end
 
 -- The size of a record, when records were read by the slice; they are false where there are
 -- long ones, which are read one by one after a look at their sizes.
@@ -83,41 +25,6 @@ local function record_size(k, records, i, id)
     return records[i] and #records[i] or 0
   end
   return redis.call('HSTRLEN', k.jobs, id)
-end
-
--- Does this worker run the type? What was found is kept in r.knows.
-local function type_known(r, kind)
-  local known = r.knows[kind]
-  if known == nil then
-    local found = string.find(r.types, ' ' .. kind .. ' ', 1, true) ~= nil
-    known = found ~= (string.sub(r.types, 1, 1) == '!')
-    r.knows[kind] = known
-  end
-  return known
-end
-
--- One job that has its record: taken, too late, or not for this worker.
-local function choose_one(r, c, id, text, record, now)
-  local kind, options = string.match(record, HEADER)
-  local keep, key, max, expires = r.keep, '-', DELIVERIES_MAX, nil
-  if options and options ~= '' then
-    keep, key, max, expires = header_options(record, options, r.keep)
-  end
-  if expires and not text and expires <= now then
-    c.late[#c.late + 1] = {id, key}
-    return true
-  end
-  if r.types ~= '' and kind and not type_known(r, kind) then
-    c.shelved[#c.shelved + 1] = {id, kind}
-    return true
-  end
-  local n = c.n + 1
-  c.n = n
-  c.bytes = c.bytes + #record
-  c.ids[n], c.texts[n], c.records[n] = id, text, record
-  c.opens = c.opens or string.find(key, '=%a*s')
-  c.ends[n] = (options and options ~= '') and {keep, key, max} or false
-  return false
 end
 
 -- Decide: looks at the ids that are next and says what becomes of each. When a record was
@@ -226,23 +133,6 @@ local function reserve_take(k, r, c, now, reply)
   return table.concat(claims)
 end
 
--- Apply: what this worker cannot run waits a moment for one that can.
-local function reserve_shelve(k, r, c, now, later)
-  local n = #c.shelved
-  if n == 0 then
-    return
-  end
-  local places = {}
-  for i, l in ipairs(c.shelved) do
-    places[2 * i - 1], places[2 * i] = later + SHELVE_MS, l[1]
-    errors_add_once(k.errors, l[1], now, 'no_handler',
-                    'no handler for type ' .. l[2] .. ' on worker ' .. r.worker)
-  end
-  delayed_add(k.delayed, k.due, places)
-  ledger_add(k.stats, 'shelved', n)
-  redis.call('HSET', k.stats, 'shelved_last', digits(now) .. ' ' .. c.shelved[n][2])
-end
-
 local function reserve_plan(k, r, now)
   local c = {ids = {}, texts = {}, records = {}, ends = {}, n = 0, bytes = 0, lost = {},
              late = {}, shelved = {}, skipped = {}, used = 0, more = false}
@@ -307,14 +197,7 @@ local function reserve_apply(k, r, c, now, later, reply)
   if c.used > 0 then
     redis.call('RPOP', k.ready, digits(c.used))
   end
-  redis.call('HSET', k.claims, r.worker,
-             r.call .. ' ' .. digits(now) .. ' ' .. digits(r.lease) .. '\n' .. claims)
+  claims_write(k, r, now, claims)
   reserve_wake(k, c)
-  if r.paused then
-    return 'PAUSED'
-  end
-  if c.n == 0 and not c.more then
-    return r.free + r.ahead == 0 and 'OK' or #c.shelved > 0 and 'SHELVED' or 'EMPTY'
-  end
-  return c.more and 'MORE' or 'OK'
+  return reserve_word(r, c)
 end

@@ -3,7 +3,8 @@
 -- @flags allow-oom
 -- @key stats HASH the ledger's counters
 -- @key jobs HASH id -> record
--- @key ready LIST ids that wait, taken from the right
+-- @key list:ready LIST ids that wait, taken from the right
+-- @key stream:stream STREAM the jobs that wait and run
 -- @key config HASH engine, limits, paused
 -- @arg now the test clock, ms; empty: the server's
 -- @arg who one word: who paused it
@@ -19,7 +20,7 @@
 
 local now = clock(now_arg)
 local q = redis.call('HMGET', config, 'engine', 'paused')
-local word = engine_word(q[1], stats, jobs, ready)
+local word = engine_word(q[1], k.stats, k.jobs, k.ready or k.stream)
 if word then
   return {word}
 end

@@ -1,14 +1,14 @@
---- retry: a worker reports that jobs failed, or want to run later.
+--- release: a worker hands jobs back unharmed: to the front, in their old order.
 --
 -- @flags allow-oom
--- @transition processing -> delayed
+-- @transition processing -> ready
 -- @transition processing -> cancelled
--- @key ready LIST ids that wait, taken from the right
--- @key tombs HASH ids cancelled while they stand in ready
--- @key wake LIST the marker that wakes one worker
--- @key processing ZSET id -> end of its lease, ms
 -- @key delayed ZSET id -> due time, ms
--- @key due LIST the marker that wakes the scheduler
+-- @key list:ready LIST ids that wait, taken from the right
+-- @key list:tombs HASH ids cancelled while they stand in ready
+-- @key list:processing ZSET id -> end of its lease, ms
+-- @key stream:stream STREAM the jobs that wait and run
+-- @key stream:ids HASH id -> its entry, where they differ
 -- @key jobs HASH id -> record
 -- @key state HASH id -> what changes
 -- @key results HASH id -> result
@@ -17,15 +17,13 @@
 -- @key stats HASH the ledger's counters
 -- @key unique HASH unique key -> id that holds it
 -- @key waiters HASH id -> who waits for its end
+-- @key wake LIST the marker that wakes one worker
 -- @key config HASH engine, limits, paused
 -- @arg now the test clock, ms; empty: the server's
 -- @arg worker the worker's id
 -- @item id the job's id
 -- @item token of the delivery
--- @item delay ms from now
--- @item outcome 'failed' uses up an attempt; 'snoozed' does not
--- @item text one line that says why
--- @item facts of the run, one word, see docs/keys.md; may be empty
+-- @item facts of the run, one word, see docs/keys.md; empty: it had not begun
 -- @returns OK moved, but for the items in the notes
 -- @returns ENGINE the queue is stored by another engine
 -- @returns NOQUEUE nobody made this queue
@@ -39,49 +37,43 @@
 -- Reply: word, then position, word of each item that did not move so.
 --- @include answer
 --- @include errors
---- @include due
+--- @include wake
 --- @include engine
 --- @include touch
 
-local k = {ready = ready, tombs = tombs, wake = wake, processing = processing, delayed = delayed, due = due, jobs = jobs, state = state, results = results, errors = errors, log = log, stats = stats, unique = unique, waiters = waiters, }
 -- Decide.
-local now, later = clock(now_arg)
+local now = clock(now_arg)
 local q = redis.call('HMGET', config, 'engine', 'paused')
 k.paused = q[2]
-local word = engine_word(q[1], stats, jobs, processing)
+local word = engine_word(q[1], k.stats, k.jobs, k.ready or k.stream)
 if word then
   return {word}
 end
 ended_touch(k)
+held_touch(k)
 touch('HLEN', jobs, results, errors, log, stats, unique)
-touch('ZCARD', delayed)
-touch('LLEN', due)
+touch('LLEN', wake)
 local held, notes = answer_check(k, ARGV, ITEM_FIRST, ITEM_WORDS, worker)
 
 -- Apply.
 answer_count(k, notes)
 held = end_cancelled(k, held, ITEM_FIRST, notes, ITEM_WORDS)
-local ids, wait, states = {}, {}, {}
+held_sort(held)
+local ids, states = {}, {}
 for i, h in ipairs(held) do
-  local s, outcome = state_read(h.text), ARGV[h.at + 3]
-  if outcome == 'snoozed' then
-    s.snoozes = s.snoozes + 1
-  else
-    s.attempts = s.attempts + 1
+  local s = state_read(h.text)
+  s.interrupted = s.interrupted + 1
+  if ARGV[h.at + 2] ~= '' then
+    errors_add(errors, h.id, now, 'released', '', s, worker, ARGV[h.at + 2])
   end
-  s.lost = 0
   ids[i] = h.id
   unique_move(unique, s.unique, h.id, '')
-  wait[#wait + 1] = later + ARGV[h.at + 2]
-  wait[#wait + 1] = h.id
   states[#states + 1] = h.id
   states[#states + 1] = state_text(s)
-  errors_add(errors, h.id, now, outcome, ARGV[h.at + 4], s, worker, ARGV[h.at + 5])
 end
 if #ids > 0 then
-  redis.call('ZREM', processing, unpack(ids))
   redis.call('HSET', state, unpack(states))
-  delayed_add(delayed, due, wait)
-  ledger_add(stats, 'retried', #ids)
+  ledger_add(stats, 'released', held_front(k, ids))
 end
+wake_worker(k, q[2])
 return {'OK', unpack(notes)}

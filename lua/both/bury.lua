@@ -1,12 +1,16 @@
---- release: a worker hands jobs back unharmed: to the front, in their old order.
+--- bury: a worker gives jobs up; they wait for a person.
 --
 -- @flags allow-oom
--- @transition processing -> ready
+-- @transition processing -> dead
 -- @transition processing -> cancelled
+-- @key list:ready LIST ids that wait, taken from the right
+-- @key list:tombs HASH ids cancelled while they stand in ready
 -- @key delayed ZSET id -> due time, ms
--- @key ready LIST ids that wait, taken from the right
--- @key tombs HASH ids cancelled while they stand in ready
--- @key processing ZSET id -> end of its lease, ms
+-- @key wake LIST the marker that wakes one worker
+-- @key list:processing ZSET id -> end of its lease, ms
+-- @key stream:stream STREAM the jobs that wait and run
+-- @key stream:ids HASH id -> its entry, where they differ
+-- @key dead ZSET id -> time of death, ms
 -- @key jobs HASH id -> record
 -- @key state HASH id -> what changes
 -- @key results HASH id -> result
@@ -15,13 +19,14 @@
 -- @key stats HASH the ledger's counters
 -- @key unique HASH unique key -> id that holds it
 -- @key waiters HASH id -> who waits for its end
--- @key wake LIST the marker that wakes one worker
 -- @key config HASH engine, limits, paused
 -- @arg now the test clock, ms; empty: the server's
 -- @arg worker the worker's id
 -- @item id the job's id
 -- @item token of the delivery
--- @item facts of the run, one word, see docs/keys.md; empty: it had not begun
+-- @item reason 'attempts' (used up) or 'permanent'
+-- @item text one line that says why
+-- @item facts of the run, one word, see docs/keys.md; may be empty
 -- @returns OK moved, but for the items in the notes
 -- @returns ENGINE the queue is stored by another engine
 -- @returns NOQUEUE nobody made this queue
@@ -35,46 +40,44 @@
 -- Reply: word, then position, word of each item that did not move so.
 --- @include answer
 --- @include errors
---- @include ready
---- @include wake
+--- @include dead
 --- @include engine
 --- @include touch
 
-local k = {delayed = delayed, ready = ready, tombs = tombs, processing = processing, jobs = jobs, state = state, results = results, errors = errors, log = log, stats = stats, unique = unique, wake = wake, waiters = waiters, }
 -- Decide.
 local now = clock(now_arg)
 local q = redis.call('HMGET', config, 'engine', 'paused')
 k.paused = q[2]
-local word = engine_word(q[1], stats, jobs, processing)
+local word = engine_word(q[1], k.stats, k.jobs, k.ready or k.stream)
 if word then
   return {word}
 end
 ended_touch(k)
-touch('HLEN', tombs, jobs, results, errors, log, stats, unique)
-touch('LLEN', ready, wake)
+touch('HLEN', jobs, results, errors, log, stats, unique)
+touch('ZCARD', dead)
 local held, notes = answer_check(k, ARGV, ITEM_FIRST, ITEM_WORDS, worker)
 
--- Apply. Tokens rise in the order of delivery, so they give the old order back.
+-- Apply.
 answer_count(k, notes)
 held = end_cancelled(k, held, ITEM_FIRST, notes, ITEM_WORDS)
-table.sort(held, function(a, b) return tonumber(ARGV[a.at + 1]) < tonumber(ARGV[b.at + 1]) end)
-local ids, states = {}, {}
+local ids, died, states = {}, {}, {}
 for i, h in ipairs(held) do
   local s = state_read(h.text)
-  s.interrupted = s.interrupted + 1
-  if ARGV[h.at + 2] ~= '' then
-    errors_add(errors, h.id, now, 'released', '', s, worker, ARGV[h.at + 2])
-  end
+  s.attempts, s.lost = s.attempts + 1, 0
   ids[i] = h.id
-  unique_move(unique, s.unique, h.id, '')
+  died[#died + 1] = now
+  died[#died + 1] = h.id
   states[#states + 1] = h.id
   states[#states + 1] = state_text(s)
+  unique_move(unique, s.unique, h.id, 'x')
+  unique_next(k, s.unique, h.id)
+  errors_add(errors, h.id, now, ARGV[h.at + 2], ARGV[h.at + 3], s, worker, ARGV[h.at + 4])
 end
 if #ids > 0 then
-  redis.call('ZREM', processing, unpack(ids))
+  held_store(k, ids)
   redis.call('HSET', state, unpack(states))
-  ready_front(ready, tombs, ids)
-  ledger_add(stats, 'released', #ids)
+  redis.call('ZADD', dead, unpack(died))
+  dead_in(k, ids)
+  ledger_add(stats, 'buried', #ids)
 end
-wake_worker(wake, ready, tombs, q[2])
 return {'OK', unpack(notes)}

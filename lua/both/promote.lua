@@ -2,9 +2,19 @@
 --
 -- @flags allow-oom
 -- @transition delayed -> ready
+-- @transition stream:delayed -> dead
 -- @key delayed ZSET id -> due time, ms
--- @key ready LIST ids that wait, taken from the right
--- @key tombs HASH ids cancelled while they stand in ready
+-- @key list:ready LIST ids that wait, taken from the right
+-- @key list:tombs HASH ids cancelled while they stand in ready
+-- @key stream:stream STREAM the jobs that wait and run
+-- @key stream:ids HASH id -> its entry, where they differ
+-- @key stream:jobs HASH id -> record
+-- @key stream:state HASH id -> what changes
+-- @key stream:errors HASH id -> last errors
+-- @key stream:dead ZSET id -> time of death, ms
+-- @key stream:unique HASH unique key -> id that holds it
+-- @key stream:waiters HASH id -> who waits for its end
+-- @key stream:due LIST the marker that wakes the scheduler
 -- @key wake LIST the marker that wakes one worker
 -- @key stats HASH the ledger's counters
 -- @key config HASH engine, limits, paused
@@ -21,33 +31,29 @@
 -- Reply: word, how many moved, microseconds until the next is due (-1: none).
 --- @include clock
 --- @include engine
---- @include ledger
---- @include ready
+--- @include due_jobs
 --- @include wake
 --- @include touch
 
 -- Decide.
 local now, _, now_us = clock(now_arg)
 local q = redis.call('HMGET', config, 'engine', 'paused')
-local word = engine_word(q[1], stats, delayed, ready)
+local word = engine_word(q[1], k.stats, k.delayed, k.ready or k.stream)
 if word then
   return {word}
 end
-touch('LLEN', ready, wake)
-touch('HLEN', tombs, stats)
+touch('LLEN', wake)
+touch('HLEN', stats)
 local ids = redis.call('ZRANGEBYSCORE', delayed, '-inf', now_us / 1000, 'LIMIT', 0, limit)
+local plan = due_plan(k, ids)
 
 -- Apply.
-if #ids > 0 then
-  redis.call('ZREM', delayed, unpack(ids))
-  ready_back(ready, tombs, ids)
-  ledger_add(stats, 'promoted', #ids)
-end
+local moved = due_move(k, plan, now)
 redis.call('SET', heartbeat_promote, digits(now), 'EX', 30)
-wake_worker(wake, ready, tombs, q[2])
+wake_worker(k, q[2])
 local head = redis.call('ZRANGE', delayed, 0, 0, 'WITHSCORES')[2]
 local left = head and math.ceil(tonumber(head) * 1000 - now_us) or -1
 if head and left <= 0 then
-  return {'MORE', digits(#ids), '0'}
+  return {'MORE', digits(moved), '0'}
 end
-return {'OK', digits(#ids), digits(left)}
+return {'OK', digits(moved), digits(left)}

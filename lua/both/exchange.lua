@@ -1,9 +1,11 @@
 --- exchange: acks a batch and reserves the next, in one call.
 --
 -- @flags allow-oom
--- @key ready LIST ids that wait, taken from the right
--- @key tombs HASH ids cancelled while they stand in ready
--- @key processing ZSET id -> end of its lease, ms
+-- @key list:ready LIST ids that wait, taken from the right
+-- @key list:tombs HASH ids cancelled while they stand in ready
+-- @key list:processing ZSET id -> end of its lease, ms
+-- @key stream:stream STREAM the jobs that wait and run
+-- @key stream:ids HASH id -> its entry, where they differ
 -- @key delayed ZSET id -> due time, ms
 -- @key dead ZSET id -> time of death, ms
 -- @key kept ZSET id -> when it is forgotten, ms
@@ -52,11 +54,10 @@
 --- @include reserve
 --- @include engine
 
-local k = {delayed = delayed, ready = ready, tombs = tombs, processing = processing, dead = dead, kept = kept, jobs = jobs, state = state, results = results, errors = errors, log = log, stats = stats, claims = claims, unique = unique, wake = wake, due = due, config = config, waiters = waiters, }
 local now, later = clock(now_arg)
 local q = redis.call('HMGET', config, 'engine', 'paused', 'long')
 k.paused = q[2]
-local word = engine_word(q[1], stats, jobs, ready, processing)
+local word = engine_word(q[1], k.stats, k.jobs, k.ready or k.stream)
 if word then
   return {word}
 end
@@ -75,8 +76,9 @@ end
 local plan
 if bodies_missing(k) then
   -- An id may stand in two places: what the acks end must be gone before it is looked at.
-  touch('HLEN', stats, tombs, unique, claims)
-  touch('LLEN', ready, wake, due)
+  ready_touch(k)
+  touch('HLEN', stats, unique, claims)
+  touch('LLEN', wake, due)
   ack_apply(k, ARGV, ITEM_FIRST, ITEM_WORDS, held, notes, plain, now)
   plan = reserve_plan(k, r, now)
 else

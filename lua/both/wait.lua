@@ -1,7 +1,10 @@
 --- wait: somebody wants to be told when a job ends.
 --
 -- @key waiters HASH id -> who waits for its end
--- @key ready LIST ids that wait, taken from the right
+-- @key list:ready LIST ids that wait, taken from the right
+-- @key stream:stream STREAM the jobs that wait and run
+-- @key stream:ids HASH id -> its entry, where they differ
+-- @key stream:delayed ZSET id -> due time, ms
 -- @key dead ZSET id -> time of death, ms
 -- @key kept ZSET id -> when it is forgotten, ms
 -- @key jobs HASH id -> record
@@ -22,16 +25,17 @@
 -- @cost O(those who wait for this job)
 --- @include clock
 --- @include engine
+--- @include place
 
 local WAITERS_MAX = 1000
 
 -- Decide.
 local now = clock(now_arg)
-local word = engine_word(redis.call('HGET', config, 'engine'), stats, jobs, ready)
+local word = engine_word(redis.call('HGET', config, 'engine'), k.stats, k.jobs, k.ready or k.stream)
 if word then
   return {word}
 end
-if early ~= '1' and redis.call('HEXISTS', jobs, id) == 0 then
+if early ~= '1' and not record_of(k, id) then
   return {'GONE'}
 end
 if redis.call('ZSCORE', dead, id) or redis.call('ZSCORE', kept, id) then

@@ -1,14 +1,16 @@
---- bury: a worker gives jobs up; they wait for a person.
+--- retry: a worker reports that jobs failed, or want to run later.
 --
 -- @flags allow-oom
--- @transition processing -> dead
+-- @transition processing -> delayed
 -- @transition processing -> cancelled
--- @key ready LIST ids that wait, taken from the right
--- @key tombs HASH ids cancelled while they stand in ready
--- @key delayed ZSET id -> due time, ms
+-- @key list:ready LIST ids that wait, taken from the right
+-- @key list:tombs HASH ids cancelled while they stand in ready
 -- @key wake LIST the marker that wakes one worker
--- @key processing ZSET id -> end of its lease, ms
--- @key dead ZSET id -> time of death, ms
+-- @key list:processing ZSET id -> end of its lease, ms
+-- @key stream:stream STREAM the jobs that wait and run
+-- @key stream:ids HASH id -> its entry, where they differ
+-- @key delayed ZSET id -> due time, ms
+-- @key due LIST the marker that wakes the scheduler
 -- @key jobs HASH id -> record
 -- @key state HASH id -> what changes
 -- @key results HASH id -> result
@@ -22,7 +24,8 @@
 -- @arg worker the worker's id
 -- @item id the job's id
 -- @item token of the delivery
--- @item reason 'attempts' (used up) or 'permanent'
+-- @item delay ms from now
+-- @item outcome 'failed' uses up an attempt; 'snoozed' does not
 -- @item text one line that says why
 -- @item facts of the run, one word, see docs/keys.md; may be empty
 -- @returns OK moved, but for the items in the notes
@@ -38,45 +41,48 @@
 -- Reply: word, then position, word of each item that did not move so.
 --- @include answer
 --- @include errors
---- @include dead
+--- @include due
 --- @include engine
 --- @include touch
 
-local k = {ready = ready, tombs = tombs, delayed = delayed, wake = wake, processing = processing, dead = dead, jobs = jobs, state = state, results = results, errors = errors, log = log, stats = stats, unique = unique, waiters = waiters, }
 -- Decide.
-local now = clock(now_arg)
+local now, later = clock(now_arg)
 local q = redis.call('HMGET', config, 'engine', 'paused')
 k.paused = q[2]
-local word = engine_word(q[1], stats, jobs, processing)
+local word = engine_word(q[1], k.stats, k.jobs, k.ready or k.stream)
 if word then
   return {word}
 end
 ended_touch(k)
 touch('HLEN', jobs, results, errors, log, stats, unique)
-touch('ZCARD', dead)
+touch('ZCARD', delayed)
+touch('LLEN', due)
 local held, notes = answer_check(k, ARGV, ITEM_FIRST, ITEM_WORDS, worker)
 
 -- Apply.
 answer_count(k, notes)
 held = end_cancelled(k, held, ITEM_FIRST, notes, ITEM_WORDS)
-local ids, died, states = {}, {}, {}
+local ids, wait, states = {}, {}, {}
 for i, h in ipairs(held) do
-  local s = state_read(h.text)
-  s.attempts, s.lost = s.attempts + 1, 0
+  local s, outcome = state_read(h.text), ARGV[h.at + 3]
+  if outcome == 'snoozed' then
+    s.snoozes = s.snoozes + 1
+  else
+    s.attempts = s.attempts + 1
+  end
+  s.lost = 0
   ids[i] = h.id
-  died[#died + 1] = now
-  died[#died + 1] = h.id
+  unique_move(unique, s.unique, h.id, '')
+  wait[#wait + 1] = later + ARGV[h.at + 2]
+  wait[#wait + 1] = h.id
   states[#states + 1] = h.id
   states[#states + 1] = state_text(s)
-  unique_move(unique, s.unique, h.id, 'x')
-  unique_next(k, s.unique, h.id)
-  errors_add(errors, h.id, now, ARGV[h.at + 2], ARGV[h.at + 3], s, worker, ARGV[h.at + 4])
+  errors_add(errors, h.id, now, outcome, ARGV[h.at + 4], s, worker, ARGV[h.at + 5])
 end
 if #ids > 0 then
-  redis.call('ZREM', processing, unpack(ids))
+  held_store(k, ids)
   redis.call('HSET', state, unpack(states))
-  redis.call('ZADD', dead, unpack(died))
-  dead_in(k, ids)
-  ledger_add(stats, 'buried', #ids)
+  delayed_add(delayed, due, wait)
+  ledger_add(stats, 'retried', #ids)
 end
 return {'OK', unpack(notes)}

@@ -1,0 +1,137 @@
+--- What every engine's reserve asks about a job, and does with one that is not handed out.
+--- @include clock
+--- @include ledger
+--- @include held
+--- @include place
+--- @include unique_next
+--- @include record
+--- @include errors
+--- @include dead
+--- @include due
+
+local SHELVE_MS = 5000
+local HEADER = '^%d+ (%S+) %d+([^\n]*)\n'
+
+-- The options in a record's header that decide about its end.
+local function header_options(record, options, default_keep)
+  local expires = string.match(options, ' expires=(%d+)')
+  return string.match(options, ' keep=(%d+)') or default_keep,
+    unique_word(options),
+    string.match(options, ' max_deliveries=(%d+)') or DELIVERIES_MAX,
+    expires and string.match(record, '^%d+ %S+ (%d+)') + expires
+end
+
+-- A job whose body is gone: dead, counted, with a stub in place of its record. If its id
+-- lives again as another job, the stub gets a name of its own.
+local function lose_body(k, id, text, now, is_copy)
+  if is_copy then
+    id, text = 'lost-' .. redis.call('HINCRBY', k.stats, 'tokens', 1), false
+  end
+  if text then
+    local word = string.match(text, '^%S+ %S+ %S+ (%S+) ') or '-'
+    unique_free(k.unique, word, id)
+    unique_next(k, word, id)
+  end
+  redis.call('HSET', k.jobs, id, '1 - ' .. digits(now) .. ' lost_body=1\n')
+  redis.call('ZADD', k.dead, now, id)
+  errors_add(k.errors, id, now, 'lost_body', 'the stored job was gone')
+  dead_in(k, {id})
+end
+
+-- The list of what the worker's last call got, if this is the repeat of that call.
+local function claims_saved(k, r)
+  local saved = redis.call('HGET', k.claims, r.worker)
+  local call, list = string.match(saved or '', '^(%d+) %d+ %d+\n(.*)$')
+  return call == r.call and list or nil
+end
+
+-- Adds to reply what of that list the worker still holds.
+local function claims_repeat(k, r, list, reply)
+  local ids, tokens = {}, {}
+  for id, token in string.gmatch(list, '([^\t\n]+)\t(%S+)\t%d\n') do
+    ids[#ids + 1], tokens[#tokens + 1] = id, token
+  end
+  if #ids == 0 then
+    return
+  end
+  local texts, words = held_look(k, ids, tokens, r.worker)
+  for i = 1, #ids do
+    if not words[i] then
+      reply[#reply + 1] = ids[i]
+      reply[#reply + 1] = texts[i]
+      reply[#reply + 1] = record_of(k, ids[i]) or ''
+    end
+  end
+end
+
+-- Does this worker run the type? What was found is kept in r.knows.
+local function type_known(r, kind)
+  local known = r.knows[kind]
+  if known == nil then
+    local found = string.find(r.types, ' ' .. kind .. ' ', 1, true) ~= nil
+    known = found ~= (string.sub(r.types, 1, 1) == '!')
+    r.knows[kind] = known
+  end
+  return known
+end
+
+-- One job that has its record: taken, too late, not for this worker, or a stub.
+local function choose_one(r, c, id, text, record, now)
+  local kind, options = string.match(record, HEADER)
+  local keep, key, max, expires = r.keep, '-', DELIVERIES_MAX, nil
+  if options and options ~= '' then
+    keep, key, max, expires = header_options(record, options, r.keep)
+  end
+  if kind == '-' and options == ' lost_body=1' then -- of one that is dead under this id
+    c.lost[#c.lost + 1] = {id, text, true}
+    return true
+  end
+  if expires and not text and expires <= now then
+    c.late[#c.late + 1] = {id, key}
+    return true
+  end
+  if r.types ~= '' and kind and not type_known(r, kind) then
+    c.shelved[#c.shelved + 1] = {id, kind}
+    return true
+  end
+  local n = c.n + 1
+  c.n = n
+  c.bytes = c.bytes + #record
+  c.ids[n], c.texts[n], c.records[n] = id, text, record
+  c.opens = c.opens or string.find(key, '=%a*s')
+  c.ends[n] = (options and options ~= '') and {keep, key, max} or false
+  return false
+end
+
+-- Apply: what this worker cannot run waits a moment for one that can.
+local function reserve_shelve(k, r, c, now, later)
+  local n = #c.shelved
+  if n == 0 then
+    return
+  end
+  local places = {}
+  for i, l in ipairs(c.shelved) do
+    places[2 * i - 1], places[2 * i] = later + SHELVE_MS, l[1]
+    errors_add_once(k.errors, l[1], now, 'no_handler',
+                    'no handler for type ' .. l[2] .. ' on worker ' .. r.worker)
+  end
+  delayed_add(k.delayed, k.due, places)
+  ledger_add(k.stats, 'shelved', n)
+  redis.call('HSET', k.stats, 'shelved_last', digits(now) .. ' ' .. c.shelved[n][2])
+end
+
+-- Apply: the list of what this call got, and the answer.
+local function claims_write(k, r, now, claims)
+  redis.call('HSET', k.claims, r.worker,
+             r.call .. ' ' .. digits(now) .. ' ' .. digits(r.lease) .. '\n' .. claims)
+end
+
+local function reserve_word(r, c)
+  if r.paused then
+    return 'PAUSED'
+  end
+  if c.n == 0 and not c.more then
+    return r.free + r.ahead == 0 and 'OK' or #c.shelved > 0 and 'SHELVED' or 'EMPTY'
+  end
+  return c.more and 'MORE' or 'OK'
+end

@@ -1,0 +1,78 @@
+--- What admit() asks and writes where engines differ. An id that begins with a TAB was made
+-- up by the client: the job takes the id of its entry in place of it, and the answer says
+-- which. Only a job that is ready at once and has no unique key can do so.
+--- @include ready
+--- @include place
+--- @include due
+--- @include touch
+--- @include places
+
+-- arrivals_ids(k, argv, first, words, has_due): the others keep the id that the client made.
+local function arrivals_ids(k, argv, first, words, has_due)
+  k.made_up = {}
+  for i = first, #argv, words do
+    if string.byte(argv[i]) == 9 then
+      if argv[i + 3] == '' and not (has_due and argv[i + 4] ~= '') then
+        k.made_up[argv[i]] = (i - first) / words
+      else
+        argv[i] = string.sub(argv[i], 2)
+      end
+    end
+  end
+end
+
+-- admit_look(k, has_due): reads what admit_apply() has to know, and may write.
+local function admit_look(k, has_due)
+  ready_touch(k)
+  k.made_up = k.made_up or {}
+  k.marked = redis.call('LLEN', k.wake) > 0
+  if has_due then
+    touch('LLEN', k.due)
+    touch('ZCARD', k.delayed)
+  end
+end
+
+-- records_known(k, ids): the records stored under these ids, each false if there is none.
+local function records_known(k, ids)
+  local records, made_up = {}, k.made_up or {}
+  for i, id in ipairs(ids) do
+    records[i] = not made_up[id] and record_of(k, id)
+  end
+  return records
+end
+
+-- arrivals_store(k, d): the records of d and their places. Answers, as notes, the entry of
+-- each job whose id it is, where that does not just follow the one of the job before.
+local function arrivals_store(k, d)
+  local waits, records, jobs, notes, after, made_up = {}, {}, {}, {}, nil, k.made_up or {}
+  for i = 2, #d.delayed, 2 do
+    waits[d.delayed[i]] = true
+  end
+  for i = 1, #d.records, 2 do
+    local id, record = d.records[i], d.records[i + 1]
+    if waits[id] then
+      records[#records + 1] = id
+      records[#records + 1] = record
+    else
+      jobs[#jobs + 1] = {id = not made_up[id] and id or nil, record = record, at = made_up[id]}
+    end
+  end
+  if #records > 0 then
+    redis.call('HSET', k.jobs, unpack(records))
+    delayed_add(k.delayed, k.due, d.delayed)
+  end
+  if #jobs == 0 then
+    return notes
+  end
+  for i, entry in ipairs(ready_add(k, jobs)) do
+    if jobs[i].at then
+      if after ~= i - 1 then
+        notes[#notes + 1] = digits(jobs[i].at)
+        notes[#notes + 1] = 'IDS'
+        notes[#notes + 1] = entry
+      end
+      after = i
+    end
+  end
+  return notes
+end

@@ -1,0 +1,19 @@
+--- Records that were deleted by hand.
+--- @include place
+
+-- An entry has its record in it.
+local function bodies_missing()
+  return false
+end
+
+-- places_of_new(k, ids): where ids without a record stand all the same.
+local function places_of_new(k, ids)
+  local found = {}
+  if redis.call('HLEN', k.jobs) < redis.call('ZCARD', k.delayed) + redis.call('ZCARD', k.dead)
+     + redis.call('ZCARD', k.kept) then
+    for _, id in ipairs(ids) do
+      found[id] = set_of(k, id)
+    end
+  end
+  return found
+end

@@ -1,0 +1,247 @@
+--- reserve_plan(k, r, now) and reserve_apply(k, r, plan, now, later, reply): as those of the
+-- list engine. What went back to the front is handed out first, then what never was: the
+-- entries behind the last one that the group gave out. They are read to be judged, and then
+-- claimed without being sent once more.
+--- @include clock
+--- @include ledger
+--- @include unique_next
+--- @include handing
+--- @include remove
+--- @include touch
+--- @include places
+--- @include due
+
+local REFUSED_MAX = 100 -- lost, late and shelved jobs of one call
+local SLICE = 64        -- short records read at once
+
+-- Decide: what becomes of this job? e: entry, id, record, text (its state), front (its count
+-- if it was handed out before). Answers whether to stop here.
+local function reserve_consider(r, c, e, now)
+  local refused
+  if c.n > 0 and c.bytes + #e.record > r.bytes then
+    c.more = true
+    return true
+  elseif (e.text or e.front) and c.n >= r.free then
+    return true
+  end
+  if e.record == '' then
+    c.lost[#c.lost + 1] = {e.id, e.text}
+    refused = c.lost
+  elseif choose_one(r, c, e.id, e.text, e.record, now) then
+    refused = #c.lost > c.lost_n and c.lost or #c.late > c.late_n and c.late or c.shelved
+  end
+  c.lost_n, c.late_n = #c.lost, #c.late
+  if not refused then
+    c.entries[c.n], c.counts[c.n] = e.entry, e.front or 0
+    return false
+  end
+  refused[#refused].entry, refused[#refused].record = e.entry, e.record
+  c.more = #c.lost + #c.late + #c.shelved >= REFUSED_MAX
+  return c.more
+end
+
+-- The state of the job of an entry; none can be where the id is the entry's and it was
+-- never handed out.
+local function reserve_text(k, c, id)
+  if c.states == nil then
+    c.states = redis.call('HLEN', k.state) > 0
+  end
+  return c.states and redis.call('HGET', k.state, id)
+end
+
+local function reserve_front(k, r, c, now)
+  local want, from = r.free + r.ahead, '-'
+  while c.n < want do
+    local rows = redis.call('XPENDING', k.stream, GROUP, from, '+', math.min(want - c.n, SLICE), FRONT)
+    for _, row in ipairs(rows) do
+      local found = redis.call('XRANGE', k.stream, row[1], row[1])[1]
+      local e = {entry = row[1], id = 'lost-' .. row[1], record = '', front = row[4]}
+      if found then
+        e.record, e.id = entry_job(found[1], found[2])
+        e.text = reserve_text(k, c, e.id)
+      end
+      if reserve_consider(r, c, e, now) then
+        return false
+      end
+      from = '(' .. row[1]
+    end
+    if #rows == 0 then
+      return true
+    end
+  end
+  return false
+end
+
+-- Answers whether all is taken.
+local function reserve_fresh(k, r, c, now)
+  local want, from = r.free + r.ahead, '(' .. k.group['last-delivered-id']
+  while c.n < want do
+    local n = r.long and 1 or math.min(want - c.n, SLICE)
+    local found = redis.call('XRANGE', k.stream, from, '+', 'COUNT', n)
+    for _, entry in ipairs(found) do
+      local e = {entry = entry[1]}
+      e.record, e.id = entry_job(entry[1], entry[2])
+      e.text = e.id ~= e.entry and reserve_text(k, c, e.id)
+      if reserve_consider(r, c, e, now) then
+        return false
+      end
+      from = '(' .. entry[1]
+    end
+    if #found < n then
+      return true
+    end
+  end
+  return false
+end
+
+local function reserve_plan(k, r, now)
+  local c = {ids = {}, texts = {}, records = {}, ends = {}, entries = {}, counts = {}, n = 0,
+             bytes = 0, lost = {}, lost_n = 0, late = {}, late_n = 0, shelved = {}, more = false}
+  c.again = claims_saved(k, r)
+  c.marked = redis.call('LLEN', k.wake) > 0
+  group_again(k)
+  ready_touch(k)
+  touch('HLEN', k.stats)
+  local generation = redis.call('HGET', k.config, 'generation')
+  c.generation = generation and generation ~= '1' and generation or nil
+  if not c.again and not r.paused and r.free + r.ahead > 0 then
+    if not k.group then
+      c.more = redis.call('XLEN', k.stream) > 0 -- it is made now: call again
+    elseif k.group.pending == 0 or reserve_front(k, r, c, now) then
+      c.drained = reserve_fresh(k, r, c, now)
+    end
+  end
+  if c.opens or #c.lost + #c.late + #c.shelved > 0 then
+    ended_touch(k)
+    touch('HLEN', k.unique, k.errors, k.results, k.log, k.state)
+    touch('ZCARD', k.delayed, k.dead)
+    touch('LLEN', k.due)
+  end
+  return c
+end
+
+-- Apply: these leave the stream.
+local function reserve_drop(k, list)
+  local entries, named = {}, {}
+  for i, l in ipairs(list) do
+    entries[i] = l.entry
+    if l[1] ~= l.entry then
+      named[#named + 1] = l[1]
+    end
+  end
+  if #entries > 0 then
+    redis.call('XACK', k.stream, GROUP, unpack(entries))
+    redis.call('XDEL', k.stream, unpack(entries))
+  end
+  if #named > 0 then
+    redis.call('HDEL', k.ids, unpack(named))
+  end
+end
+
+-- Apply: what is next and is not handed out.
+local function reserve_refuse(k, r, c, now, later)
+  reserve_drop(k, c.lost)
+  reserve_drop(k, c.late)
+  reserve_drop(k, c.shelved)
+  for _, l in ipairs(c.lost) do
+    lose_body(k, l[1], l[2], now, l[3])
+  end
+  ledger_add(k.stats, 'lost_body_ready', #c.lost)
+  local late = {}
+  for i, l in ipairs(c.late) do
+    late[i] = l[1]
+    ended(k, l[1], 'expired', '')
+    unique_free(k.unique, l[2], l[1])
+  end
+  remove_jobs(k, late)
+  ledger_add(k.stats, 'expired_ready', #late)
+  for _, l in ipairs(c.shelved) do
+    redis.call('HSET', k.jobs, l[1], l.record)
+  end
+  reserve_shelve(k, r, c, now, later)
+end
+
+-- Apply: the entries become this worker's.
+local function reserve_claim(k, r, c, now)
+  local consumer, at = consumer_name(r.worker, c.generation), claim_time(now)
+  local fresh = {}
+  for i = 1, c.n do
+    if c.counts[i] > 0 then
+      redis.call('XCLAIM', k.stream, GROUP, consumer, 0, c.entries[i], 'TIME', at,
+                 'RETRYCOUNT', c.counts[i] + 1, 'JUSTID')
+    else
+      fresh[#fresh + 1] = c.entries[i]
+    end
+  end
+  local last = fresh[#fresh]
+  for _, word in ipairs(last and {'TIME', at, 'RETRYCOUNT', 1, 'FORCE', 'JUSTID', 'LASTID', last} or {}) do
+    fresh[#fresh + 1] = word
+  end
+  if last then
+    redis.call('XCLAIM', k.stream, GROUP, consumer, 0, unpack(fresh))
+  end
+end
+
+-- The state of delivery i, and whether it has to be stored.
+local function reserve_state(r, c, i, token, now_text)
+  local ends = c.ends[i] or {r.keep, '-', DELIVERIES_MAX}
+  local s = c.texts[i] and state_read(c.texts[i])
+  local plain = ends[1] == '0' and ends[2] == '-' and ends[3] == DELIVERIES_MAX
+  s = s or {flag = '-', deliveries = c.counts[i], attempts = 0, lost = 0, interrupted = 0,
+            snoozes = 0, progress = ''}
+  s.token, s.worker, s.started, s.deliveries = token, r.worker, now_text, digits(s.deliveries + 1)
+  s.keep, s.unique, s.max_deliveries = ends[1], ends[2], ends[3]
+  return state_text(s), c.texts[i] or not plain
+end
+
+-- Apply: the taken ones get a lease and a token.
+local function reserve_take(k, r, c, now, reply)
+  local states, claims, at = {}, {}, #reply
+  local now_text = digits(now)
+  local tail = ' ' .. r.worker .. ' - - 0 1 0 0 0 0 ' .. now_text .. ' ' .. DELIVERIES_MAX .. '|'
+  reserve_claim(k, r, c, now)
+  for i = 1, c.n do
+    local id, ends = c.ids[i], c.ends[i]
+    local token = entry_token(c.entries[i], c.counts[i] + 1, c.generation)
+    local text, stored = token .. tail, false
+    if c.texts[i] or ends or c.counts[i] > 0 or r.keep ~= '0' then
+      text, stored = reserve_state(r, c, i, token, now_text)
+    end
+    if stored then
+      states[#states + 1], states[#states + 2] = id, text
+    end
+    if ends and string.find(ends[2], '=%a*s') then
+      unique_free(k.unique, ends[2], id)
+    end
+    reply[at + 1], reply[at + 2], reply[at + 3] = id, text, c.records[i]
+    at = at + 3
+    claims[i] = id .. '\t' .. token .. (i > r.free and '\t1\n' or '\t0\n')
+  end
+  if #states > 0 then
+    redis.call('HSET', k.state, unpack(states))
+  end
+  ledger_add(k.stats, 'deliveries', c.n)
+  return table.concat(claims)
+end
+
+-- The rule of wake_worker(); the marker was looked for in the plan.
+local function reserve_wake(k, r, c)
+  if not r.paused and not c.marked and not k.let_in and not c.drained and ready_any(k) then
+    redis.call('LPUSH', k.wake, '1')
+  end
+end
+
+local function reserve_apply(k, r, c, now, later, reply)
+  if redis.call('XLEN', k.stream) > 0 then
+    group_make(k) -- nothing, but after it was destroyed
+  end
+  if c.again then
+    claims_repeat(k, r, c.again, reply)
+    reserve_wake(k, r, c)
+    return 'REPEAT'
+  end
+  reserve_refuse(k, r, c, now, later)
+  claims_write(k, r, now, c.n > 0 and reserve_take(k, r, c, now, reply) or '')
+  reserve_wake(k, r, c)
+  return reserve_word(r, c)
+end
