@@ -21,6 +21,8 @@ struct rig rig;
 char rig_list_only[] = "list", rig_stream_only[] = "stream";
 static const char *const engines[] = {rig_list_only, rig_stream_only};
 
+static enum rig_engine running;
+
 static struct {
     char worker[64], id[256], token[64];
 } tokens[4096];
@@ -68,9 +70,17 @@ rig_fresh(void **state)
     rig.call = 1;
     tokens_n = 0;
     rig_clock(RIG_START);
-    if (rig.engine == RIG_STREAM)
-        rig_script("create", "m", "engine", "stream", NULL);
+    rig.engine = running;
+    if (rig.engine != RIG_LIST)
+        rig_make_queue();
     return 0;
+}
+
+void
+rig_make_queue(void)
+{
+    redis_do(rig.redis, "HSET %s engine %s made m", rig_key(WR_QUEUE_KEY_config),
+             engines[rig.engine]);
 }
 
 /* The tests of one engine, in a group of their own. */
@@ -88,7 +98,7 @@ run_engine(enum rig_engine engine, const struct CMUnitTest *tests, size_t n)
         if (!only || strcmp(only, engines[engine]) == 0)
             own[own_n++] = tests[i];
     }
-    rig.engine = engine;
+    running = engine;
     failed = _cmocka_run_group_tests(engines[engine], own, own_n, rig_open, rig_close);
     free(own);
     return failed;
@@ -581,7 +591,15 @@ rig_score(const char *id)
 void
 rig_lose_body(const char *id)
 {
-    redis_do(rig.redis, "HDEL %s %s", rig_key(WR_QUEUE_KEY_jobs), id);
+    const char *entry;
+
+    if (strcmp(redis_do(rig.redis, "HDEL %s %s", rig_key(WR_QUEUE_KEY_jobs), id), "1") ==
+            0 ||
+        rig.engine == RIG_LIST)
+        return;
+    entry = redis_do(rig.redis, "HGET %s %s", rig_key(WR_QUEUE_KEY_ids), id);
+    redis_do(rig.redis, "XDEL %s %s", rig_key(WR_QUEUE_KEY_stream),
+             strcmp(entry, "(nil)") == 0 ? id : entry);
 }
 
 int64_t

@@ -56,7 +56,9 @@ extern struct rig rig;
 /* cmocka's group and test setups. */
 int rig_open(void **state);
 int rig_close(void **state);
-int rig_fresh(void **state); /* an empty server, the clock at RIG_START */
+int rig_fresh(void **state); /* an empty server, the clock at RIG_START; what comes in
+                                makes the queue, but for one that is no list */
+void rig_make_queue(void);   /* an empty one of the engine, registered nowhere */
 
 void rig_clock(int64_t now_ms);
 void rig_pass(int64_t ms);

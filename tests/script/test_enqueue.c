@@ -8,6 +8,13 @@
 
 #define ENQUEUE "enqueue"
 
+/* A call made the queue, if it is a list: others are there before. */
+static const char *
+made_ok(void)
+{
+    return rig_either("OK 1", "OK 0");
+}
+
 /* One plain job under a channel number. */
 static const char *
 put_as(const char *channel, const char *number, const char *id)
@@ -21,7 +28,7 @@ a_job_waits_after_its_enqueue(void **state)
 {
     (void)state;
     assert_string_equal(
-        rig_script(ENQUEUE, "", "", "0", "m", "A", "1 t", "\nx", "", NULL), "OK 1");
+        rig_script(ENQUEUE, "", "", "0", "m", "A", "1 t", "\nx", "", NULL), made_ok());
     assert_string_equal(rig_where("A"), "JR");
     assert_int_equal(rig_stat("enqueued"), 1);
     assert_true(rig_has_marker());
@@ -99,7 +106,7 @@ static void
 a_call_that_comes_again_is_not_applied_again_A3(void **state)
 {
     (void)state;
-    assert_string_equal(put_as("c", "1", "A"), "OK 1");
+    assert_string_equal(put_as("c", "1", "A"), made_ok());
     rig_take("w", 1);
     rig_ack("w", "A"); /* it is over before the repeat comes */
     assert_string_equal(put_as("c", "1", "A"), "BEFORE 0");
@@ -125,7 +132,7 @@ static void
 a_lower_number_is_late_and_a_jump_is_a_gap_A3a(void **state)
 {
     (void)state;
-    assert_string_equal(put_as("c", "4", "A"), "OK 1"); /* no field: apply */
+    assert_string_equal(put_as("c", "4", "A"), made_ok()); /* no field: apply */
     assert_string_equal(put_as("c", "3", "B"), "LATE 0");
     assert_string_equal(rig_where("B"), "");
     assert_string_equal(put_as("c", "5", "B"), "OK 0");
@@ -245,7 +252,7 @@ two_jobs_of_one_call_cannot_share_a_unique_key_A14(void **state)
     (void)state;
     assert_string_equal(rig_script(ENQUEUE, "", "", "0", "m", "A", "1 t", " unique=k\nx",
                                    "0 k", "B", "1 t", " unique=k\nx", "0 k", NULL),
-                        "OK 1 1 UNIQUE A");
+                        rig_either("OK 1 1 UNIQUE A", "OK 0 1 UNIQUE A"));
     rig_assert_sums();
 }
 
@@ -528,7 +535,7 @@ main(void)
         RIG_TEST(a_unique_key_is_held_until_the_end_U01),
         RIG_TEST(every_end_lets_the_unique_key_go_A14),
         RIG_TEST(two_jobs_of_one_call_cannot_share_a_unique_key_A14),
-        RIG_TEST(a_holder_whose_body_is_gone_holds_nothing_A17),
+        RIG_LIST_TEST(a_holder_whose_body_is_gone_holds_nothing_A17),
         RIG_TEST(a_running_holder_keeps_its_key_though_its_body_is_gone_A17),
         RIG_TEST(a_window_outlives_the_job_and_ends_to_the_ms),
         RIG_TEST(due_jobs_wait_in_delayed_and_past_ones_are_ready_T02),
@@ -540,11 +547,11 @@ main(void)
         RIG_TEST(a_payload_over_the_queues_limit_is_refused_D05),
         RIG_TEST(a_queue_of_another_engine_is_refused_A21),
         RIG_TEST(a_queue_whose_config_is_gone_is_not_made_again_A21b),
-        RIG_TEST(a_queue_that_was_flushed_is_registered_again_A21c),
+        RIG_LIST_TEST(a_queue_that_was_flushed_is_registered_again_A21c),
         RIG_TEST(a_new_queue_is_registered_by_its_first_job_A21c),
         RIG_TEST(a_paused_queue_takes_jobs_and_wakes_nobody_A15d),
         RIG_TEST(a_marker_stands_once_however_many_jobs_come_A15),
-        RIG_TEST(a_lost_body_in_processing_does_not_let_its_id_in_again_A17),
+        RIG_LIST_TEST(a_lost_body_in_processing_does_not_let_its_id_in_again_A17),
         RIG_TEST(an_id_without_a_body_is_not_let_in_wherever_it_stands_A17),
     };
 

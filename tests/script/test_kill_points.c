@@ -620,7 +620,7 @@ a_client_may_die_at_any_point_of_any_call_F3(void **state)
         while (died) {
             assert_true(++point < POINTS_MAX);
             rig_fresh(NULL);
-            rig_script("create", "m", NULL);
+            rig_make_queue();
             t->before();
             died = die_at(t, point);
             rig_assert_sums();
