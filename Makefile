@@ -14,7 +14,7 @@ storm:     all ; tests/chaos/storm
 bench:     all ; build/weir bench --json
 mutate:    ; tests/mutate/run
 lint:      ; tools/lint
-docs:      all ; cp build/gen/store/scripts.md docs/scripts.md && cp build/gen/docs/errors.md docs/errors.md
+docs:      all ; cp build/gen/store/scripts.md docs/scripts.md && cp build/gen/docs/errors.md docs/errors.md && tests/docs/run-watch --write docs/watching-redis.md
 install:   all ; cmake --install build $(if $(PREFIX),--prefix $(PREFIX))
 demo:      ; scripts/demo
 clean:     ; rm -rf build build-*
