@@ -8,6 +8,7 @@
 local SMALL_RESULTS = 256 -- bytes in a call: not worth asking whether the server is full
 
 -- Those who wait get the result also when the job keeps none.
+--- @rare ack_tell
 local function ack_tell(k, argv, first, words, ids, kept, dropped)
   local results, is_kept = {}, {}
   for i = #argv - words + 1, first, -words do -- of an id given twice the first one counts
@@ -23,6 +24,7 @@ local function ack_tell(k, argv, first, words, ids, kept, dropped)
 end
 
 -- The server is full: the jobs are done, their results are not kept, and that is said.
+--- @rare ack_drop
 local function ack_drop(k, results, now)
   for i = 1, #results, 2 do
     errors_add(k.errors, results[i], now, 'result_dropped',

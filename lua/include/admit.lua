@@ -20,6 +20,7 @@ end
 
 -- A job that takes the key over from one that runs waits for its end, unless it has a time
 -- of its own. Answers until when at most.
+--- @rare admit_park
 local function admit_park(k, d, key, before, due, now)
   touch('LLEN', k.due)
   touch('ZCARD', k.delayed)

@@ -46,6 +46,7 @@ local function claims_saved(k, r)
 end
 
 -- Adds to reply what of that list the worker still holds.
+--- @rare claims_repeat
 local function claims_repeat(k, r, list, reply)
   local ids, tokens = {}, {}
   for id, token in string.gmatch(list, '([^\t\n]+)\t(%S+)\t%d\n') do

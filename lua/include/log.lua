@@ -34,6 +34,7 @@ local function log_fields(id, r)
 end
 
 -- log_remove(log, stats, ids): all that these jobs printed.
+--- @rare log_remove
 local function log_remove(log, stats, ids)
   local found, bytes = redis.call('HMGET', log, unpack(ids)), 0
   for i = 1, #ids do

@@ -20,12 +20,8 @@ local function unique_next_touch(k, word, id)
   end
 end
 
--- unique_next(k, word, id): this job has ended: the one that waits for that is ready.
-local function unique_next(k, word, id)
-  local key = string.match(word, '^[^=]+')
-  if key == '-' or redis.call('HGET', k.unique, '=' .. key) ~= id then
-    return
-  end
+--- @rare unique_let_in
+local function unique_let_in(k, key)
   redis.call('HDEL', k.unique, '=' .. key)
   local next_id = redis.call('HGET', k.unique, key)
   if next_id and redis.call('HEXISTS', k.state, next_id) == 0
@@ -34,5 +30,13 @@ local function unique_next(k, word, id)
     k.let_in = true
     ledger_add(k.stats, 'promoted', 1)
     wake_worker(k, k.paused)
+  end
+end
+
+-- unique_next(k, word, id): this job has ended: the one that waits for that is ready.
+local function unique_next(k, word, id)
+  local key = string.match(word, '^[^=]+')
+  if key ~= '-' and redis.call('HGET', k.unique, '=' .. key) == id then
+    unique_let_in(k, key)
   end
 end

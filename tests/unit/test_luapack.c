@@ -285,6 +285,40 @@ the_commands_of_a_script_are_followed_to_their_keys(void **state)
                  "    {0},\n");
 }
 
+/* notes is rare: what it alone uses is made in it, what others use as well is not, and
+ * what nobody uses is nowhere. */
+static void
+functions_that_are_seldom_used_are_made_when_they_are(void **state)
+{
+    static char c[TEXT_MAX], body[TEXT_MAX];
+    static const char wanted[] = "local function clock(given)\n"
+                                 "  return tonumber(given)\n"
+                                 "end\n"
+                                 "local LAST = 3\n"
+                                 "local function notes(jobs, argv, first, words, worker, "
+                                 "now, text)\n"
+                                 "local function deep(x)\n"
+                                 "  return clock(x) + LAST\n"
+                                 "end\n"
+                                 "local function low(x)\n"
+                                 "  return deep(x)\n"
+                                 "end\n"
+                                 "  return {first, 'STALE', low(now), words";
+
+    (void)state;
+    change("lua/include/notes.lua", "--- notes(...): what became of each item.\n",
+           "local LAST = 3\n"
+           "local function deep(x)\n  return clock(x) + LAST\nend\n"
+           "local function unused(x)\n  return unused(x, 'notes(')\nend\n"
+           "local function low(x)\n  return deep(x)\nend\n"
+           "--- @rare notes\n");
+    change("lua/include/notes.lua", "clock(now)", "low(now)");
+    pack_good();
+    read_output("scripts.gen.c", c);
+    read_body(c, "list_finish", body);
+    expect_in(body, wanted);
+}
+
 static void
 the_structure_names_the_digest_the_keys_and_the_words(void **state)
 {
@@ -498,6 +532,11 @@ static const struct bad {
      "lua/list/finish.lua:1: the first line must be \"--- finish: what it does\""},
     {"a summary that would end its comment in C", FINISH, "ends deliveries.", "a */ b",
      "lua/list/finish.lua:1: the summary"},
+    {"a rare function that is not there", "lua/include/notes.lua", "--- @include clock",
+     "--- @include clock\n--- @rare clocks",
+     "lua/include/notes.lua:3: @rare: no function"},
+    {"a rare function whose head has several lines", "lua/include/notes.lua", "text)",
+     "text\n)", "lua/list/finish.lua: a function's first line must end"},
     {"an unknown tag", FINISH, "@cost", "@price",
      "lua/list/finish.lua:15: unknown tag @price"},
     {"a tag after the first code", FINISH, "  -- nobody", "-- @key dead ZSET x",
@@ -589,6 +628,7 @@ main(void)
     static const struct CMUnitTest good[] = {
         GOOD(a_script_is_put_together_without_comments_and_with_each_include_once),
         GOOD(the_commands_of_a_script_are_followed_to_their_keys),
+        GOOD(functions_that_are_seldom_used_are_made_when_they_are),
         GOOD(the_structure_names_the_digest_the_keys_and_the_words),
         GOOD(the_header_and_the_page_name_every_script),
         GOOD(a_script_of_both_engines_is_built_for_each),

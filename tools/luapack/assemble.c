@@ -35,7 +35,7 @@ die_including(const struct include_stack *stack, const struct script *s, const c
 static void put_include(struct script *s, struct include_stack *stack, const char *name,
                         const char *from, size_t line);
 
-/* What the file itself includes. */
+/* What the file itself includes, and says of its functions. */
 static void
 put_nested(struct script *s, struct include_stack *stack, const struct source *src)
 {
@@ -45,6 +45,10 @@ put_nested(struct script *s, struct include_stack *stack, const struct source *s
     for (size_t line = 1; *at; line++) {
         if (sscanf(at, "--- @include %63s", name) == 1)
             put_include(s, stack, name, src->path, line);
+        if (sscanf(at, "--- @rare %63s", name) == 1 && !lp_declares(src->code, name))
+            lp_die(src->path, line, "@rare: no function %s in this file", name);
+        else if (strncmp(at, "--- @rare ", 10) == 0)
+            lp_addf(&s->rare, " %s", name);
         at += strcspn(at, "\n");
         at += *at == '\n';
     }

@@ -51,8 +51,9 @@ struct script {
     size_t other_transitions; /* of the other engine alone */
     struct text notes;        /* free prose of the header */
     struct source src;
-    struct text whole;                     /* as Redis gets it */
-    bool makes_k;                          /* the table k of all keys is made for it */
+    struct text rare;  /* " NAME NAME": functions that are seldom called */
+    struct text whole; /* as Redis gets it */
+    bool makes_k;      /* the table k of all keys is made for it */
     struct command commands[COMMANDS_MAX]; /* in the order they are met */
     size_t commands_n;
 };
@@ -74,6 +75,7 @@ extern const char *const lp_keywords[]; /* of Lua */
 
 void lp_read_source(struct source *src, const char *path); /* borrows path */
 void lp_free_source(struct source *src);
+char *lp_code_of(const char *bare); /* blanks for strings; to be freed */
 size_t lp_line_of(const struct source *src, const char *at); /* at: in src->code */
 /* The first place of word as a word of its own in text, up to end. */
 const char *lp_find_word(const char *text, const char *end, const char *word);
@@ -89,7 +91,9 @@ bool lp_is_status(const char *word);
 /* What an argument is called in the script. "now" is the time itself there. */
 const char *lp_lua_name(const char *name);
 
-/* ---- contract.c, assemble.c, check.c, look.c, write.c: the steps, in this order ---- */
+/* ---- contract.c, assemble.c, check.c, look.c, prune.c, write.c: the steps, in this
+ * order
+ * ---- */
 
 void lp_read_script(struct script *s); /* folder, name and path are set */
 void lp_assemble(struct script *s, const char *lua_dir);
@@ -99,6 +103,7 @@ void lp_check_source(const struct source *src, const char *known);
 void lp_check_script(const struct script *s, const char *law);
 bool lp_is_of_queue(const struct script *s);
 void lp_look(struct script *s); /* look.c: fills in its commands */
+void lp_prune(struct script *s);
 void lp_write_all(const struct script *scripts, size_t n, const char *out_dir);
 /* write_explain.c: explain.gen.c, what `weir explain` tells. */
 void lp_write_explain(const struct script *scripts, size_t n, const char *out_dir);

@@ -97,6 +97,7 @@ read_all(struct script *scripts, const char *lua_dir)
         lp_assemble(&scripts[i], lua_dir);
         lp_check_script(&scripts[i], law);
         lp_look(&scripts[i]);
+        lp_prune(&scripts[i]);
     }
     free(law);
     return n;

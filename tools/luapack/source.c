@@ -122,6 +122,22 @@ lp_read_source(struct source *src, const char *path)
     end_line(&src->bare);
 }
 
+char *
+lp_code_of(const char *bare)
+{
+    char *code = lp_must(strdup(bare));
+    const char *end;
+    bool comment;
+
+    for (const char *p = bare; *p; p = end) {
+        end = token_end(p, &comment);
+        for (const char *q = p; q < end; q++)
+            code[q - bare] = ' ';
+        end += end == p;
+    }
+    return code;
+}
+
 void
 lp_free_source(struct source *src)
 {

@@ -28,6 +28,7 @@ end
 -- for at once; for many it pays to know first that no record is missing.
 local PLACES_FEW = 4
 
+--- @rare places_of_new
 local function places_of_new(k, ids)
   if redis.call('EXISTS', k.processing, k.delayed, k.dead, k.kept) == 0
      or #ids > PLACES_FEW and not bodies_missing(k) then

@@ -133,6 +133,15 @@ local function reserve_take(k, r, c, now, reply)
   return table.concat(claims)
 end
 
+-- What is written for jobs that are not handed out, or let their keys go.
+--- @rare reserve_touch
+local function reserve_touch(k)
+  ended_touch(k)
+  touch('HLEN', k.stats, k.unique, k.errors, k.results, k.log)
+  touch('ZCARD', k.dead)
+  touch('LLEN', k.due, k.wake)
+end
+
 local function reserve_plan(k, r, now)
   local c = {ids = {}, texts = {}, records = {}, ends = {}, n = 0, bytes = 0, lost = {},
              late = {}, shelved = {}, skipped = {}, used = 0, more = false}
@@ -142,10 +151,7 @@ local function reserve_plan(k, r, now)
   end
   c.odd = #c.skipped + #c.lost + #c.late + #c.shelved > 0
   if c.odd or c.opens then
-    ended_touch(k)
-    touch('HLEN', k.stats, k.unique, k.errors, k.results, k.log)
-    touch('ZCARD', k.dead)
-    touch('LLEN', k.due, k.wake)
+    reserve_touch(k)
   end
   -- The rule of wake_worker(), for what is left when the chosen ones are gone.
   if not r.paused and not c.drained then
@@ -163,6 +169,7 @@ local function reserve_wake(k, c)
 end
 
 -- Apply: what is next and is not handed out.
+--- @rare reserve_refuse
 local function reserve_refuse(k, r, c, now, later)
   if #c.skipped > 0 then
     redis.call('HDEL', k.tombs, unpack(c.skipped))

@@ -139,6 +139,7 @@ local function reserve_drop(k, list)
 end
 
 -- Apply: what is next and is not handed out.
+--- @rare reserve_refuse
 local function reserve_refuse(k, r, c, now, later)
   reserve_drop(k, c.lost)
   reserve_drop(k, c.late)
