@@ -451,7 +451,8 @@ WEIR_API bool weir_audit_is_good(const struct weir_audit *audit);
 /* Walks the structures in slices, and checks every suspicion again in one step. Each
  * finding is reported; *findings counts. Safe on a live queue. kind: "no_place",
  * "two_places", "no_body", "orphan_state", "orphan_error", "orphan_result",
- * "orphan_tomb", "orphan_unique". */
+ * "orphan_log", "orphan_tomb", "orphan_unique"; of the stream engine also "two_bodies",
+ * "unindexed", "passed_over", "orphan_index". */
 typedef bool (*weir_finding_fn)(const char *kind, const char *id, const char *detail,
                                 void *context);
 WEIR_API enum weir_err

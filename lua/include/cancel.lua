@@ -1,43 +1,54 @@
 --- Calling jobs off: at once while they wait, by a flag while they run.
--- k has the names of the keys: ready tombs processing delayed dead kept jobs state results
--- errors log stats unique wake waiters, and paused.
+-- k has the names of the keys of a queue's places, jobs state results errors log stats
+-- unique wake waiters, and paused.
 --- @include state
 --- @include unique_next
 --- @include record
 --- @include remove
 --- @include ended
 --- @include ledger
---- @include tombs
+--- @include place
+--- @include stand
+--- @include waiting
 --- @include touch
 
--- cancel_plan(k, argv, first): what becomes of each id. Reads all that may be written.
--- Answers a list of {id, word, detail, state}; the words are those of cancel.
-local function cancel_plan(k, argv, first)
+local CANCEL_WORDS = {delayed = 'DELAYED', dead = 'DEAD', done = 'DONE'}
+
+-- While a job waits its record names its unique key: the state may be older than that.
+local function cancel_key(k, id, s)
+  local record = record_of(k, id)
+  if not record then
+    return s and s.unique or '-'
+  end
+  return record_unique(record)
+end
+
+-- cancel_plan(k, argv, first, test): what becomes of each id. Reads all that may be written.
+-- Answers a list of {id, word, detail, state, key}; the words are those of cancel.
+local function cancel_plan(k, argv, first, test)
   ended_touch(k)
-  touch('HLEN', k.tombs, k.jobs, k.state, k.results, k.errors, k.log, k.stats, k.unique)
-  touch('ZCARD', k.processing, k.delayed, k.dead, k.kept)
+  waiting_touch(k)
+  touch('HLEN', k.jobs, k.state, k.results, k.errors, k.log, k.stats, k.unique)
+  touch('ZCARD', k.delayed, k.dead, k.kept)
   touch('LLEN', k.wake)
-  local left = redis.call('LLEN', k.ready) - redis.call('HLEN', k.tombs)
+  local left = waiting_left(k)
   local plan, seen = {}, {}
   for i = first, #argv do
     local id = argv[i]
-    local text = redis.call('HGET', k.state, id)
-    local s = text and state_read(text)
-    local p = {id = id, word = 'GONE', detail = '', state = s}
-    if redis.call('ZSCORE', k.processing, id) then
+    local place, text = stand_of(k, id, test)
+    local s = state_read(text)
+    local p = {id = id, word = CANCEL_WORDS[place] or 'GONE', detail = '', state = s}
+    if place == 'processing' then
       p.word, p.detail = 'FLAGGED', s and s.worker or '-'
-    elseif redis.call('ZSCORE', k.delayed, id) then
-      p.word = 'DELAYED'
-    elseif redis.call('ZSCORE', k.dead, id) then
-      p.word = 'DEAD'
-    elseif redis.call('ZSCORE', k.kept, id) then
-      p.word = 'DONE'
-    elseif redis.call('HEXISTS', k.jobs, id) == 1 and not seen[id] then
+    elseif place == 'ready' and not seen[id] then
       p.word = left > 0 and 'READY' or 'BROKEN'
       left = left - 1
     end
     if seen[id] and p.word ~= 'FLAGGED' then
       p.word = 'GONE'
+    end
+    if p.word == 'READY' or p.word == 'DELAYED' then
+      p.key = cancel_key(k, id, s)
     end
     seen[id] = true
     plan[#plan + 1] = p
@@ -45,45 +56,35 @@ local function cancel_plan(k, argv, first)
   return plan
 end
 
--- While a job waits its record names its unique key: the state may be older than that.
-local function cancel_key(k, p)
-  local record = redis.call('HGET', k.jobs, p.id)
-  if not record then
-    return p.state and p.state.unique or '-'
-  end
-  return record_unique(record)
-end
-
--- cancel_apply(k, plan): does it. A waiting id keeps its place in the list and gets a
--- tombstone: no O(N) removal.
+-- cancel_apply(k, plan): does it.
 local function cancel_apply(k, plan)
-  local waited, moved, keys = {READY = 0, DELAYED = 0}, {}, {}
+  local ready, delayed, moved = {}, {}, {}
   for _, p in ipairs(plan) do
     if p.word == 'FLAGGED' and p.state and p.state.flag ~= 'c' then
       p.state.flag = 'c'
       redis.call('HSET', k.state, p.id, state_text(p.state))
-    elseif waited[p.word] then
-      waited[p.word] = waited[p.word] + 1
+    elseif p.key then
       moved[#moved + 1] = p.id
-      keys[#moved] = cancel_key(k, p)
-      unique_free(k.unique, keys[#moved], p.id)
+      local list = p.word == 'READY' and ready or delayed
+      list[#list + 1] = p.id
+      unique_free(k.unique, p.key, p.id)
       ended(k, p.id, 'cancelled', '')
-      if p.word == 'READY' then
-        redis.call('HSET', k.tombs, p.id, '1')
-      else
-        redis.call('ZREM', k.delayed, p.id)
-      end
     end
   end
+  if #ready > 0 then
+    waiting_finish(k, ready)
+  end
+  if #delayed > 0 then
+    redis.call('ZREM', k.delayed, unpack(delayed))
+  end
   -- Who waited for one of them, and was not called off as well, may go.
-  for i, id in ipairs(moved) do
-    unique_free(k.unique, keys[i], id)
-    unique_next(k, keys[i], id)
+  for _, p in ipairs(plan) do
+    if p.key then
+      unique_free(k.unique, p.key, p.id)
+      unique_next(k, p.key, p.id)
+    end
   end
   remove_jobs(k, moved)
-  ledger_add(k.stats, 'cancelled_ready', waited.READY)
-  ledger_add(k.stats, 'cancelled_delayed', waited.DELAYED)
-  if waited.READY > 0 then
-    tombs_pop(k)
-  end
+  ledger_add(k.stats, 'cancelled_ready', #ready)
+  ledger_add(k.stats, 'cancelled_delayed', #delayed)
 end

@@ -2,6 +2,8 @@
 --- @include admit
 --- @include cancel
 --- @include cron
+--- @include place
+--- @include waiting
 
 local function cron_id(name, word)
   return 'cron:' .. name .. ':' .. word
@@ -9,18 +11,16 @@ end
 
 -- Reads every key that may be written, before the first write.
 local function cron_touch(k)
-  touch('LLEN', k.ready, k.wake, k.due)
-  touch('HLEN', k.tombs, k.unique, k.stats, k.jobs, k.state, k.results, k.errors, k.log)
-  touch('ZCARD', k.processing, k.delayed, k.dead, k.kept, k.windows)
+  waiting_touch(k)
+  touch('LLEN', k.wake, k.due)
+  touch('HLEN', k.unique, k.stats, k.jobs, k.state, k.results, k.errors, k.log)
+  touch('ZCARD', k.delayed, k.dead, k.kept, k.windows)
 end
 
 -- Does this job still wait or run? One that is dead, or done and kept, does not.
 local function cron_lives(k, id)
-  if redis.call('ZSCORE', k.processing, id) then
-    return true
-  end
-  return redis.call('HEXISTS', k.jobs, id) == 1
-    and not redis.call('ZSCORE', k.dead, id) and not redis.call('ZSCORE', k.kept, id)
+  local place = record_of(k, id) and place_of(k, id)
+  return place == 'ready' or place == 'delayed' or place == 'processing'
 end
 
 -- cron_decide(k, e, name): may a job be made now, as the entry wants it when the one
@@ -63,8 +63,8 @@ local function cron_make(k, e, name, word, at, q, now, later)
 end
 
 -- Calls the job before off, for REPLACE. Answers its worker when it runs, else ''.
-local function cron_replace(k, holder)
-  local plan = cancel_plan(k, {holder}, 1)
+local function cron_replace(k, holder, test)
+  local plan = cancel_plan(k, {holder}, 1, test)
   cancel_apply(k, plan)
   return plan[1].word == 'FLAGGED' and plan[1].detail or ''
 end

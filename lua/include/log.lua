@@ -6,7 +6,7 @@
 -- taken: how much of the sender's stream has come, so that a repeat is known. size: what
 -- is stored; end: what was stored ever. open: 1 until the sender said that it is all.
 -- Ids hold no control characters, so a TAB cannot be part of one.
-local LOG_LINE = '^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d)|(.*)$'
+local LOG_LINE = '^(%d+) (%S+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d)|(.*)$'
 
 local function log_runs(text)
   local runs = {}

@@ -1,26 +1,14 @@
 --- A job as people see it, whatever stores its queue, also while the queue moves from one
 -- engine to the other. k has the keys of both engines.
---- @include clock
 --- @include claims
---- @include entry
---- @include group
---- @include state
+--- @include delivery
 
 local LEASE_MS = 15000 -- of a worker whose claims are gone
 
 -- shown_held(k, id, p): state and end of the lease of a delivery, as pending_range() has it.
--- A job without a state has what can be said of its delivery.
 local function shown_held(k, id, p)
-  local worker, generation = consumer_parts(p[2])
-  local token = entry_token(p[1], p[4], generation)
-  local s = state_read(redis.call('HGET', k.state, id) or '') or {
-    flag = '-', unique = '-', keep = '0', deliveries = digits(p[4]), attempts = '0', lost = '0',
-    interrupted = '0', snoozes = '0', max_deliveries = '3', progress = ''}
-  if s.token ~= token or s.worker ~= worker then
-    s.token, s.worker, s.started = token, worker, digits(p[3])
-  end
-  local _, _, lease = claims_of(k.claims, worker)
-  return state_text(s), p[3] + (lease or LEASE_MS)
+  local _, _, lease = claims_of(k.claims, (consumer_parts(p[2])))
+  return delivery_state(k, id, p), p[3] + (lease or LEASE_MS)
 end
 
 -- shown(k, id, test): the place of a job, the score that it has there, its state. nil: there

@@ -14,6 +14,8 @@
 #define SLICE 500
 
 struct walk {
+    bool in_stream; /* the queue's engine */
+    bool moving;    /* to another engine: records are copied */
     struct wr_store *store;
     struct wr_queue *queue;
     weir_finding_fn each;
@@ -44,11 +46,39 @@ count_letters(struct wr_span letters, const char *which)
     return n;
 }
 
+/* The same of a queue whose stream has its waiting and running jobs: their entries are
+ * their records, and what stands in `jobs` belongs to those that are elsewhere. */
+static const char *
+stream_fault(struct wr_span letters)
+{
+    bool record = count_letters(letters, "J") > 0;
+    size_t entries = count_letters(letters, "RP"), places = count_letters(letters, "LXK");
+
+    if (entries + places > 1)
+        return "two_places";
+    if (record && entries > 0)
+        return "two_bodies";
+    if (record && places == 0)
+        return "no_place";
+    if (!record && places > 0)
+        return "no_body";
+    if (entries + places == 0 && count_letters(letters, "S") > 0)
+        return "orphan_state";
+    return NULL;
+}
+
+/* Is there a job at all? */
+static bool
+is_job(const struct walk *w, struct wr_span letters)
+{
+    return count_letters(letters, w->in_stream ? "JRP" : "J") > 0;
+}
+
 /* What is wrong with an id, given all its letters (with R scanned); NULL: nothing. A
  * tombstone's id may stand in ready without a record, and with one if it was enqueued
  * again with a delay. */
 static const char *
-fault(struct wr_span letters, bool scanned)
+list_fault(struct wr_span letters, bool scanned)
 {
     bool record = count_letters(letters, "J") > 0, tomb = count_letters(letters, "T") > 0;
     size_t ready = count_letters(letters, "R"), places = count_letters(letters, "PLXK");
@@ -68,6 +98,18 @@ fault(struct wr_span letters, bool scanned)
     if (!record && count_letters(letters, "S") > 0)
         return "orphan_state";
     return NULL;
+}
+
+static const char *
+fault(const struct walk *w, struct wr_span letters, bool scanned)
+{
+    const char *kind = w->in_stream ? stream_fault(letters)
+                                    : list_fault(letters, scanned);
+
+    if (kind && w->moving &&
+        (strcmp(kind, "no_place") == 0 || strcmp(kind, "two_bodies") == 0))
+        return NULL;
+    return kind;
 }
 
 /* Ids whose record is missing and which stand in results, errors or log. */
@@ -124,7 +166,7 @@ is_left(struct walk *w, const char *name, struct wr_span key,
                          err);
     if (rc != WEIR_OK)
         return rc;
-    *left = count_letters(wr_reply_span(wr_reply_at(reply, 1)), "J") == 0;
+    *left = !is_job(w, wr_reply_span(wr_reply_at(reply, 1)));
     wr_reply_free(reply);
     return WEIR_OK;
 }
@@ -146,8 +188,8 @@ look_again(struct walk *w, const char *name, const struct wr_span *ids, size_t n
         if (rc != WEIR_OK)
             return rc;
         letters = wr_reply_span(wr_reply_at(reply, 1));
-        kind = fault(letters, true);
-        if (!kind && orphan_kind(name) && count_letters(letters, "J") == 0) {
+        kind = fault(w, letters, true);
+        if (!kind && orphan_kind(name) && !is_job(w, letters)) {
             rc = is_left(w, name, ids[i], NULL, &left, err);
             kind = left ? orphan_kind(name) : NULL;
         }
@@ -229,9 +271,7 @@ check_slice(struct walk *w, const char *name, const struct wr_span *ids, size_t 
         bool waits = count_letters(letters, "J") > 0 &&
                      count_letters(letters, "PLXKT") == 0 && set_has(ready, ids[i]);
 
-        if (!waits && fault(letters, false))
-            suspects[count++] = ids[i];
-        else if (count_letters(letters, "J") == 0)
+        if ((!waits && fault(w, letters, false)) || !is_job(w, letters))
             suspects[count++] = ids[i];
     }
     rc = look_again(w, name, suspects, count, err);
@@ -350,7 +390,7 @@ walk_unique(struct walk *w, struct weir_error *err)
             rc = wr_store_locate(w->store, w->queue, &id, 1, false, &where, err);
             if (rc != WEIR_OK)
                 break;
-            if (count_letters(wr_reply_span(wr_reply_at(where, 1)), "J") == 0)
+            if (!is_job(w, wr_reply_span(wr_reply_at(where, 1))))
                 rc = is_left(w, "unique", key, &id, &left, err);
             if (left)
                 report(w, "orphan_unique", id, "its key is still held");
@@ -363,6 +403,90 @@ walk_unique(struct walk *w, struct weir_error *err)
     return WEIR_OK;
 }
 
+/* id, fault pairs of stream, pending and ids: the faults are certain. The ids of entries
+ * are looked at as all others are. */
+static enum weir_err
+check_pairs(struct walk *w, const char *name, const struct wr_reply *reply,
+            struct weir_error *err)
+{
+    static const struct id_set none = {0};
+    size_t total = wr_reply_len(reply), n = 0;
+    struct wr_span ids[SLICE];
+    enum weir_err rc = WEIR_OK;
+
+    for (size_t i = 2; i + 1 < total && rc == WEIR_OK && !w->stopped; i += 2) {
+        struct wr_span id = wr_reply_span(wr_reply_at(reply, i));
+        struct wr_span kind = wr_reply_span(wr_reply_at(reply, i + 1));
+        char word[32];
+
+        snprintf(word, sizeof(word), "%.*s", (int)kind.len, (const char *)kind.ptr);
+        if (kind.len > 0)
+            report(w, word, id, name);
+        else
+            ids[n++] = id;
+        if (n == SLICE || (n > 0 && i + 3 >= total)) {
+            rc = check_slice(w, name, ids, n, &none, err);
+            n = 0;
+        }
+    }
+    return rc;
+}
+
+static enum weir_err
+walk_pairs(struct walk *w, const char *name, struct weir_error *err)
+{
+    char cursor[WR_CURSOR_MAX] = "0";
+
+    do {
+        struct wr_reply *reply;
+        enum weir_err rc = wr_store_walk(w->store, w->queue, name, cursor, SLICE / 2,
+                                         &reply, err);
+
+        if (rc != WEIR_OK)
+            return rc;
+        snprintf(cursor, sizeof(cursor), "%.*s",
+                 (int)wr_reply_span(wr_reply_at(reply, 1)).len,
+                 (const char *)wr_reply_span(wr_reply_at(reply, 1)).ptr);
+        rc = check_pairs(w, name, reply, err);
+        wr_reply_free(reply);
+        if (rc != WEIR_OK)
+            return rc;
+    } while (strcmp(cursor, "0") != 0 && !w->stopped);
+    return WEIR_OK;
+}
+
+static enum weir_err
+walk_stream(struct walk *w, struct weir_error *err)
+{
+    static const char *const names[] = {"stream", "pending", "ids"};
+    enum weir_err rc = WEIR_OK;
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && rc == WEIR_OK; i++)
+        rc = walk_pairs(w, names[i], err);
+    return rc;
+}
+
+/* Which engine? An audit says so. */
+static enum weir_err
+ask_engine(struct walk *w, struct weir_error *err)
+{
+    struct wr_reply *reply;
+    enum weir_err rc = wr_store_audit(w->store, w->queue, &reply, err);
+
+    if (rc != WEIR_OK)
+        return rc;
+    for (size_t i = 1; i + 1 < wr_reply_len(reply); i += 2) {
+        const struct wr_reply *name = wr_reply_at(reply, i);
+
+        if (wr_reply_is(name, "config.engine"))
+            w->in_stream = wr_reply_is(wr_reply_at(reply, i + 1), "stream");
+        else if (wr_reply_is(name, "config.moving"))
+            w->moving = true;
+    }
+    wr_reply_free(reply);
+    return WEIR_OK;
+}
+
 enum weir_err
 wr_audit_deep(struct wr_store *store, struct wr_queue *queue, weir_finding_fn each,
               void *context, size_t *findings, struct weir_error *err)
@@ -371,10 +495,14 @@ wr_audit_deep(struct wr_store *store, struct wr_queue *queue, weir_finding_fn ea
                                         "kept", "tombs", "results",    "errors",  "log"};
     struct walk w = {.store = store, .queue = queue, .each = each, .context = context};
     struct id_set ready = {0};
-    enum weir_err rc = read_ready(&w, &ready, err);
+    enum weir_err rc = ask_engine(&w, err);
 
     if (rc == WEIR_OK)
+        rc = read_ready(&w, &ready, err);
+    if (rc == WEIR_OK)
         rc = check_ready(&w, &ready, err);
+    if (rc == WEIR_OK)
+        rc = walk_stream(&w, err);
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && rc == WEIR_OK; i++)
         rc = walk_one(&w, names[i], &ready, err);
     if (rc == WEIR_OK)

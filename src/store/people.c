@@ -41,6 +41,7 @@ wr_store_cancel(struct wr_store *store, struct wr_queue *queue, const struct wr_
     enum weir_err rc;
 
     wr_call_init(&c, store, queue, wr_pair_cancel);
+    wr_call_now(&c);
     for (size_t i = 0; i < n; i++)
         wr_call_arg(&c, ids[i]);
     rc = wr_call_run(&c, err);

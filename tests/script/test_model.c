@@ -796,6 +796,7 @@ op_cancel(void)
     size_t n = 1 + (size_t)below(3);
 
     begin("cancel");
+    now_word();
     for (size_t i = 0; i < n; i++) {
         jobs[i] = i > 0 && one_in(4) ? jobs[i - 1] : any_job();
         word("%s", jobs[i]->id);

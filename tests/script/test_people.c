@@ -229,8 +229,9 @@ what_does_not_wait_is_not_rescheduled(void **state)
     assert_non_null(strstr(rig.err.text, "processing"));
     assert_int_equal(move_to("none", "", &at), WEIR_E_NO_JOB);
     redis_do(rig.redis, "HSET %s lost 'x'", rig_key(WR_QUEUE_KEY_jobs));
-    assert_int_equal(move_to("lost", "+5", &at), WEIR_E_CORRUPT);
-    rig_lose_body("lost");
+    assert_int_equal(move_to("lost", "+5", &at),
+                     rig.engine == RIG_LIST ? WEIR_E_CORRUPT : WEIR_E_NO_JOB);
+    redis_do(rig.redis, "HDEL %s lost", rig_key(WR_QUEUE_KEY_jobs));
     rig_assert_sums();
 }
 
@@ -352,6 +353,18 @@ two_dead_jobs_of_one_key_do_not_both_come_back_A14b(void **state)
     rig_assert_sums();
 }
 
+/* Its record goes by hand before it is ready. */
+static void
+kill_without_body(const char *id)
+{
+    rig_put_job((struct rig_job){.id = id, .due = "+1"});
+    redis_do(rig.redis, "HDEL %s %s", rig_key(WR_QUEUE_KEY_jobs), id);
+    rig_pass(1);
+    rig_promote(1);
+    rig_take("w", 1);
+    assert_non_null(strchr(rig_where(id), 'X'));
+}
+
 static void
 answers_of_a_replay_stand_at_their_items(void **state)
 {
@@ -360,9 +373,7 @@ answers_of_a_replay_stand_at_their_items(void **state)
     size_t moved;
 
     (void)state;
-    rig_put("A");
-    rig_lose_body("A");
-    rig_take("w", 1);
+    kill_without_body("A");
     rig_kill_job("B");
     assert_int_equal(
         wr_store_replay(rig.store, rig.queue, ids, 4, 0, out, &moved, &rig.err), WEIR_OK);
@@ -380,9 +391,9 @@ stubs_do_not_hide_the_others_from_a_slice(void **state)
     size_t moved, looked;
 
     (void)state;
-    rig_put_many("A B C");
-    redis_do(rig.redis, "HDEL %s A B C", rig_key(WR_QUEUE_KEY_jobs));
-    rig_take("w", 1);
+    kill_without_body("A");
+    kill_without_body("B");
+    kill_without_body("C");
     rig_pass(5);
     rig_kill_job("D");
     for (size_t page = 0, skip = 0; page < 4; page++) { /* three stubs stand before D */
@@ -551,6 +562,7 @@ replace(const char *id, const char *payload, const char *unique, const char *due
                             &rig.err);
 }
 
+/* An entry of a stream cannot change: there the job goes to the back. */
 static void
 a_job_that_waits_can_be_replaced_and_keeps_its_place_U07(void **state)
 {
@@ -560,7 +572,7 @@ a_job_that_waits_can_be_replaced_and_keeps_its_place_U07(void **state)
     assert_int_equal(replace("A", "new", NULL, NULL), WEIR_OK);
     assert_string_equal(rig_record("A"), "1 t 1796000000000\nnew");
     assert_int_equal(rig_stat("replaced"), 1);
-    assert_string_equal(rig_take("w", 9)->ids, "A B");
+    assert_string_equal(rig_take("w", 9)->ids, rig_either("A B", "B A"));
     rig_assert_sums();
 }
 
@@ -912,7 +924,7 @@ main(void)
         RIG_TEST(a_ready_job_is_deferred_and_runs_once_when_it_is_due_A4b),
         RIG_TEST(what_does_not_wait_is_not_rescheduled),
         RIG_LIST_TEST(the_last_waiting_job_takes_list_and_tombstones_along_A4),
-        RIG_TEST(a_record_without_a_place_is_not_taken_for_ready_A4d),
+        RIG_LIST_TEST(a_record_without_a_place_is_not_taken_for_ready_A4d),
         RIG_TEST(one_id_twice_in_a_call_is_cancelled_once),
         RIG_TEST(a_replayed_job_has_a_new_life_T21),
         RIG_TEST(a_replayed_job_goes_to_the_back),
@@ -937,8 +949,8 @@ main(void)
         RIG_TEST(what_runs_goes_on_while_paused),
         RIG_TEST(inspect_tells_all_of_a_job),
         RIG_LIST_TEST(an_old_tombstone_does_not_make_a_delayed_job_look_broken_A4b),
-        RIG_TEST(a_page_of_ready_jobs_leaves_the_cancelled_out),
-        RIG_TEST(create_says_whether_the_queue_is_new_A21),
+        RIG_LIST_TEST(a_page_of_ready_jobs_leaves_the_cancelled_out),
+        RIG_LIST_TEST(create_says_whether_the_queue_is_new_A21),
         RIG_TEST(many_queues_can_be_listed),
         RIG_TEST(names_that_are_no_queues_are_left_out_of_the_registry),
         RIG_TEST(one_leads_and_another_takes_over_when_nothing_moves_A25),

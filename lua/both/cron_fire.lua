@@ -12,9 +12,11 @@
 -- @key results HASH id -> result
 -- @key errors HASH id -> last errors
 -- @key log HASH id -> captured output
--- @key ready LIST ids that wait, taken from the right
--- @key tombs HASH ids cancelled while they stand in ready
--- @key processing ZSET id -> end of its lease, ms
+-- @key stream:stream STREAM the jobs that wait and run
+-- @key stream:ids HASH id -> its entry, where they differ
+-- @key list:ready LIST ids that wait, taken from the right
+-- @key list:tombs HASH ids cancelled while they stand in ready
+-- @key list:processing ZSET id -> end of its lease, ms
 -- @key delayed ZSET id -> due time, ms
 -- @key dead ZSET id -> time of death, ms
 -- @key kept ZSET id -> when it is forgotten, ms
@@ -51,7 +53,6 @@
 --- @include cron_run
 --- @include engine
 
-
 local function answer(word, detail, e, worker)
   return {word, detail, e.rev, e.due, e.flag, e.waits, worker or ''}
 end
@@ -60,7 +61,7 @@ end
 local now, later, us = clock(now_arg)
 local q = redis.call('HMGET', config, 'engine', 'paused', 'payload_max', 'long', 'retry', 'backoff')
 k.paused, k.defaults = q[2], defaults_of(q[5], q[6])
-local word, detail, worker = engine_word(q[1], stats, jobs, ready), '', ''
+local word, detail, worker = engine_word(q[1], k.stats, k.jobs, k.ready or k.stream), '', ''
 if word then
   return {word}
 end
@@ -87,7 +88,7 @@ end
 -- Apply.
 e.due, e.skipped = upcoming, e.skipped + passed
 if what == 'REPLACE' then
-  worker = cron_replace(k, detail)
+  worker = cron_replace(k, detail, now_arg)
 end
 if what == 'PASS' then
   word = 'PASSED'

@@ -4,9 +4,11 @@
 -- @transition delayed -> delayed
 -- @transition delayed -> ready
 -- @transition ready -> delayed
--- @key ready LIST ids that wait, taken from the right
--- @key tombs HASH ids cancelled while they stand in ready
--- @key processing ZSET id -> end of its lease, ms
+-- @key stream:stream STREAM the jobs that wait and run
+-- @key stream:ids HASH id -> its entry, where they differ
+-- @key list:ready LIST ids that wait, taken from the right
+-- @key list:tombs HASH ids cancelled while they stand in ready
+-- @key list:processing ZSET id -> end of its lease, ms
 -- @key delayed ZSET id -> due time, ms
 -- @key dead ZSET id -> time of death, ms
 -- @key kept ZSET id -> when it is forgotten, ms
@@ -29,11 +31,13 @@
 -- @returns CORRUPT the config is gone, jobs are there
 -- @cost O(log delayed)
 --
--- A job that leaves ready keeps its place there under a tombstone, as a cancelled one
--- does; once it is due it takes that place again if it still stands.
+-- A job that leaves the list ready keeps its place there under a tombstone, as a cancelled one
+-- does; once it is due it takes that place again if it still stands. A stream has no front for
+-- what comes in: there `now` means the back of the line.
 --- @include clock
 --- @include ledger
---- @include ready
+--- @include place
+--- @include waiting
 --- @include due
 --- @include due_time
 --- @include defer
@@ -41,28 +45,25 @@
 --- @include wake
 --- @include touch
 --- @include engine
---- @include place
-
 
 -- Decide.
 local now, later = clock(now_arg)
 local q = redis.call('HMGET', config, 'engine', 'paused')
-local word = engine_word(q[1], stats, jobs, ready)
+local word = engine_word(q[1], k.stats, k.jobs, k.ready or k.stream)
 if word then
   return {word}
 end
-touch('LLEN', ready, wake, due)
-touch('HLEN', tombs, stats, unique)
+waiting_touch(k)
+touch('LLEN', wake, due)
+touch('HLEN', jobs, stats, unique)
 touch('ZCARD', delayed)
-local record = redis.call('HGET', jobs, id)
-if not record then
+local record = record_of(k, id)
+local place = record and place_of(k, id)
+if not place then
   return {'GONE', ''}
-end
-local place = place_of(k, id)
-if place ~= 'ready' and place ~= 'delayed' then
+elseif place ~= 'ready' and place ~= 'delayed' then
   return {'OTHER', place}
-end
-if place == 'ready' and redis.call('LLEN', ready) <= redis.call('HLEN', tombs) then
+elseif place == 'ready' and waiting_left(k) <= 0 then
   return {'BROKEN', ''}
 end
 local at = due_time(due_arg, now, later)
@@ -82,7 +83,7 @@ end
 if place == 'delayed' then
   redis.call('ZREM', delayed, id)
   if due_arg == '' then
-    ready_front(k, {id})
+    waiting_next(k, id)
   else
     ready_back(k, {id})
   end

@@ -4,9 +4,11 @@
 -- @transition ready -> cancelled
 -- @transition delayed -> cancelled
 -- @transition processing -> processing
--- @key ready LIST ids that wait, taken from the right
--- @key tombs HASH ids cancelled while they stand in ready
--- @key processing ZSET id -> end of its lease, ms
+-- @key stream:stream STREAM the jobs that wait and run
+-- @key stream:ids HASH id -> its entry, where they differ
+-- @key list:ready LIST ids that wait, taken from the right
+-- @key list:tombs HASH ids cancelled while they stand in ready
+-- @key list:processing ZSET id -> end of its lease, ms
 -- @key delayed ZSET id -> due time, ms
 -- @key dead ZSET id -> time of death, ms
 -- @key kept ZSET id -> when it is forgotten, ms
@@ -20,6 +22,7 @@
 -- @key unique HASH unique key -> id that holds it
 -- @key waiters HASH id -> who waits for its end
 -- @key config HASH engine, limits, paused
+-- @arg now the test clock, ms; empty: the server's
 -- @item id the job's id
 -- @returns OK one answer an item follows
 -- @returns ENGINE the queue is stored by another engine
@@ -38,15 +41,14 @@
 --- @include cancel
 --- @include engine
 
-
 -- Decide.
 local q = redis.call('HMGET', config, 'engine', 'paused')
 k.paused = q[2]
-local word = engine_word(q[1], stats, jobs, ready)
+local word = engine_word(q[1], k.stats, k.jobs, k.ready or k.stream)
 if word then
   return {word}
 end
-local plan = cancel_plan(k, ARGV, ITEM_FIRST)
+local plan = cancel_plan(k, ARGV, ITEM_FIRST, now_arg)
 
 -- Apply.
 cancel_apply(k, plan)

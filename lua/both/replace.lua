@@ -11,9 +11,11 @@
 -- @key errors HASH id -> last errors
 -- @key log HASH id -> captured output
 -- @key producers HASH channel -> its last call
--- @key ready LIST ids that wait, taken from the right
--- @key tombs HASH ids cancelled while they stand in ready
--- @key processing ZSET id -> end of its lease, ms
+-- @key stream:stream STREAM jobs that wait or run, one entry each
+-- @key stream:ids HASH id -> entry, where they differ
+-- @key list:ready LIST ids that wait, taken from the right
+-- @key list:tombs HASH ids cancelled while they stand in ready
+-- @key list:processing ZSET id -> end of its lease, ms
 -- @key delayed ZSET id -> due time, ms
 -- @key dead ZSET id -> time of death, ms
 -- @key kept ZSET id -> when it is forgotten, ms
@@ -46,20 +48,23 @@
 -- @cost O(1)
 --
 -- The only writer of an existing record. Keeps the id and the time of its enqueue. What
--- changes nothing uses up no number of the channel.
+-- changes nothing uses up no number of the channel. A job that waits in a list keeps its
+-- place; an entry of a stream cannot change, so there it goes to the back.
 --- @include admit
 --- @include record
 --- @include unique_next
 --- @include remove
 --- @include wake
 --- @include defer
+--- @include place
+--- @include waiting
 
 local now, later = clock(now_arg)
 local q = redis.call('HMGET', config, 'engine', 'paused', 'payload_max', 'retry', 'backoff')
 k.paused, k.defaults = q[2], defaults_of(q[4], q[5])
 
 -- Decide.
-if q[1] and q[1] ~= 'list' then
+if q[1] and q[1] ~= ENGINE then
   return {'ENGINE', q[1]}
 end
 if not q[1] then
@@ -69,8 +74,9 @@ local max_bytes = tonumber(q[3] or '') or PAYLOAD_MAX
 if #tail - string.find(tail, '\n', 1, true) > max_bytes then
   return {'BIG', digits(max_bytes)}
 end
-touch('LLEN', ready, wake, due)
-touch('HLEN', tombs, stats, unique, producers, state, results, errors, log)
+waiting_touch(k)
+touch('LLEN', wake, due)
+touch('HLEN', jobs, stats, unique, producers, state, results, errors, log)
 touch('ZCARD', delayed, windows, kept)
 if channel ~= '' then
   local saved = redis.call('HGET', producers, channel)
@@ -83,14 +89,14 @@ if channel ~= '' then
   end
 end
 local key, window, mode = unique_spec(unique_arg)
-local target, record = id, redis.call('HGET', jobs, id)
+local target, record = id, record_of(k, id)
 if not record and mode ~= '' and key ~= '-' then
   target = redis.call('HGET', unique, key) or id
-  record = redis.call('HGET', jobs, target)
+  record = record_of(k, target)
 end
 local place = record and place_of(k, target)
 local waits = place == 'ready' or place == 'delayed'
-if not record or (target ~= id and not waits) then
+if not place or (target ~= id and not waits) then
   return {'ABSENT', ''}
 end
 local again = place == 'done' and target == id
@@ -148,23 +154,29 @@ if taken then
   end
 end
 local stored = head .. ' ' .. enqueued .. (k.defaults and defaults_add(tail, k.defaults) or tail)
-redis.call('HSET', jobs, target, stored)
 if #stored > LONG then
   redis.call('HSET', config, 'long', '1')
 end
 if again then
   ledger_add(stats, 'enqueued', 1)
   if at then
+    redis.call('HSET', jobs, id, stored)
     delayed_add(delayed, due, {at, id})
     ledger_add(stats, 'scheduled', 1)
   else
-    ready_back(k, {id})
+    waiting_add(k, id, stored)
     wake_worker(k, q[2])
   end
-elseif place == 'delayed' and (due_arg ~= '' or (parked and leaves)) then
-  delayed_add(delayed, due, {at or now, target})
+elseif place == 'delayed' then
+  redis.call('HSET', jobs, target, stored)
+  if due_arg ~= '' or (parked and leaves) then
+    delayed_add(delayed, due, {at or now, target})
+  end
 elseif at then
   defer_job(k, target, at)
+  redis.call('HSET', jobs, target, stored)
+else
+  waiting_rewrite(k, target, stored)
 end
 if not again then
   ledger_add(stats, 'replaced', 1)

@@ -1,4 +1,4 @@
---- sweep: trims what outlives its use: channels, claims, windows, waiters.
+--- sweep: trims what outlives its use: channels, claims, windows, waiters, consumers.
 --
 -- @flags allow-oom
 -- @key producers HASH channel -> its last call
@@ -7,7 +7,8 @@
 -- @key waiters HASH id -> who waits for its end
 -- @key jobs HASH id -> record
 -- @key stats HASH the ledger's counters
--- @key ready LIST ids that wait, taken from the right
+-- @key stream:stream STREAM the jobs that wait and run
+-- @key list:ready LIST ids that wait, taken from the right
 -- @key config HASH engine, limits, paused
 -- @arg now the test clock, ms; empty: the server's
 -- @arg idle forget channels and claims not used for so many ms
@@ -24,11 +25,12 @@
 -- done), how many were removed.
 --- @include clock
 --- @include engine
+--- @include consumers
 --- @include touch
 
 -- Decide.
 local now = clock(now_arg)
-local word = engine_word(redis.call('HGET', config, 'engine'), stats, jobs, ready)
+local word = engine_word(redis.call('HGET', config, 'engine'), k.stats, k.jobs, k.ready or k.stream)
 if word then
   return {word}
 end
@@ -66,4 +68,5 @@ for i = 1, #some, 2 do
     redis.call('HDEL', waiters, some[i])
   end
 end
-return {'OK', at_producers, at_claims, digits(removed + #over)}
+removed = removed + #over + consumers_sweep(k, tonumber(idle))
+return {'OK', at_producers, at_claims, digits(removed)}

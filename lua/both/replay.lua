@@ -3,10 +3,13 @@
 -- @flags allow-oom
 -- @transition dead -> ready
 -- @key dead ZSET id -> time of death, ms
--- @key processing ZSET id -> end of its lease, ms
+-- @key stream:delayed ZSET id -> due time, ms
+-- @key stream:stream STREAM the jobs that wait and run
+-- @key stream:ids HASH id -> its entry, where they differ
+-- @key list:processing ZSET id -> end of its lease, ms
 -- @key kept ZSET id -> when it is forgotten, ms
--- @key ready LIST ids that wait, taken from the right
--- @key tombs HASH ids cancelled while they stand in ready
+-- @key list:ready LIST ids that wait, taken from the right
+-- @key list:tombs HASH ids cancelled while they stand in ready
 -- @key jobs HASH id -> record
 -- @key state HASH id -> what changes
 -- @key errors HASH id -> last errors
@@ -40,15 +43,15 @@
 --- @include engine
 --- @include touch
 
-
 -- Decide.
 local q = redis.call('HMGET', config, 'engine', 'paused')
-local word = engine_word(q[1], stats, jobs, ready)
+local word = engine_word(q[1], k.stats, k.jobs, k.ready or k.stream)
 if word then
   return {word}
 end
-touch('LLEN', ready, wake)
-touch('HLEN', tombs, jobs, state, errors, stats, unique)
+ready_touch(k)
+touch('LLEN', wake)
+touch('HLEN', jobs, state, errors, stats, unique)
 local ids, notes, at = choose_dead(dead, ARGV, ITEM_FIRST, limit, before, skip)
 local moved, states, keys, taken = {}, {}, {}, {}
 local texts = #ids > 0 and redis.call('HMGET', state, unpack(ids)) or {}

@@ -1,6 +1,9 @@
 --- log: a worker stores what its jobs print.
 --
 -- @transition processing -> processing
+-- @key list:processing ZSET id -> end of its lease, ms
+-- @key stream:stream STREAM the jobs that wait and run
+-- @key stream:ids HASH id -> its entry, where they differ
 -- @key state HASH id -> what changes
 -- @key log HASH what jobs printed
 -- @key stats HASH the ledger's counters
@@ -29,7 +32,7 @@
 -- begins. A repeat of the call stores nothing twice.
 -- Reply: word, then position, word of each item that was not stored.
 --- @include clock
---- @include state
+--- @include held
 --- @include log
 --- @include ledger
 --- @include engine
@@ -37,20 +40,25 @@
 
 -- Decide.
 local q = redis.call('HMGET', config, 'engine', 'log_bytes_max')
-local word = engine_word(q[1], stats, state)
+local word = engine_word(q[1], k.stats, k.state, k.processing or k.stream)
 if word then
   return {word}
 end
 touch('HLEN', log, stats)
-local plan, notes = {}, {}
+local plan, notes, jobs, tokens = {}, {}, {}, {}
 for i = ITEM_FIRST, #ARGV, ITEM_WORDS do
-  local text = redis.call('HGET', state, ARGV[i])
-  local why = held_word(text, true, ARGV[i + 1], worker)
-  if why then
-    notes[#notes + 1] = digits((i - ITEM_FIRST) / ITEM_WORDS)
-    notes[#notes + 1] = why
+  jobs[#jobs + 1], tokens[#tokens + 1] = ARGV[i], ARGV[i + 1]
+end
+local texts, words = {}, {}
+if #jobs > 0 then
+  texts, words = held_look(k, jobs, tokens, worker)
+end
+for i = 1, #jobs do
+  if words[i] and words[i] ~= 'ANSWERED' then
+    notes[#notes + 1] = digits(i - 1)
+    notes[#notes + 1] = words[i]
   else
-    plan[#plan + 1] = {at = i, state = state_read(text)}
+    plan[#plan + 1] = {at = ITEM_FIRST + (i - 1) * ITEM_WORDS, state = state_read(texts[i])}
   end
 end
 

@@ -1,0 +1,254 @@
+/* What is particular to looking at a stream and deciding there: its pages, its audit, its
+ * consumers. */
+#include <stdio.h>
+#include <string.h>
+
+#include "audit/audit.h"
+#include "script/rig.h"
+
+static bool
+note_finding(const char *kind, const char *id, const char *detail, void *context)
+{
+    char *text = context;
+
+    (void)detail;
+    snprintf(text + strlen(text), 1024 - strlen(text), "%s %s;", kind, id);
+    return true;
+}
+
+/* "kind id;" of each finding. */
+static const char *
+deep(void)
+{
+    static char text[1024];
+    size_t n;
+
+    text[0] = '\0';
+    assert_int_equal(
+        wr_audit_deep(rig.store, rig.queue, note_finding, text, &n, &rig.err), WEIR_OK);
+    return text;
+}
+
+static const char *
+stream(void)
+{
+    return rig_key(WR_QUEUE_KEY_stream);
+}
+
+static const char *
+entry_of(const char *id)
+{
+    return redis_do(rig.redis, "HGET %s %s", rig_key(WR_QUEUE_KEY_ids), id);
+}
+
+/* The ids of a page, "A B > CURSOR". */
+static const char *
+page(const char *place, const char *cursor, const char *limit)
+{
+    static char text[512];
+    char now[32];
+    struct wr_span words[4];
+    struct wr_reply *reply;
+
+    snprintf(now, sizeof(now), "%lld", (long long)rig.now);
+    words[0] = wr_span_str(now);
+    words[1] = wr_span_str(place);
+    words[2] = wr_span_str(cursor);
+    words[3] = wr_span_str(limit);
+    reply = rig_script_argv("browse", words, 4);
+    text[0] = '\0';
+    for (size_t i = 2; i < wr_reply_len(reply); i += 5)
+        snprintf(text + strlen(text), sizeof(text) - strlen(text), "%.*s ",
+                 (int)wr_reply_span(wr_reply_at(reply, i)).len,
+                 (const char *)wr_reply_span(wr_reply_at(reply, i)).ptr);
+    snprintf(text + strlen(text), sizeof(text) - strlen(text), "> %.*s",
+             (int)wr_reply_span(wr_reply_at(reply, 1)).len,
+             (const char *)wr_reply_span(wr_reply_at(reply, 1)).ptr);
+    wr_reply_free(reply);
+    return text;
+}
+
+static const char *
+cursor_of(const char *page_text)
+{
+    static char cursor[2][64];
+    static unsigned turn;
+
+    snprintf(cursor[++turn % 2], 64, "%s", strstr(page_text, "> ") + 2);
+    return cursor[turn % 2];
+}
+
+/* In the order in which they will be handed out, over the border of front and line. */
+static void
+a_page_of_a_stream_begins_with_what_was_given_back(void **state)
+{
+    const char *text, *cursor;
+
+    (void)state;
+    rig_put_many("A B C D E");
+    rig_take("w", 3);
+    rig_release("w", "C");
+    rig_release("w", "A");
+    text = page("ready", "0", "2");
+    assert_memory_equal(text, "A C > ", 6);
+    cursor = cursor_of(text);
+    text = page("ready", cursor, "2");
+    assert_memory_equal(text, "D E > ", 6);
+    cursor = cursor_of(text);
+    assert_string_equal(page("ready", cursor, "2"), "> 0");
+    assert_string_equal(page("ready", "0", "9"), "A C D E > 0");
+    assert_string_equal(page("processing", "0", "9"), "B > 0");
+    rig_assert_sums();
+}
+
+/* A page ends after 256 KiB; a record of more than 64 KiB is not sent. */
+static void
+a_page_of_large_jobs_is_short(void **state)
+{
+    static char bytes[100000];
+    const char *text;
+
+    (void)state;
+    memset(bytes, 'x', sizeof(bytes));
+    for (int i = 0; i < 6; i++) {
+        char id[8];
+
+        snprintf(id, sizeof(id), "L%d", i);
+        rig_put_job((struct rig_job){.id = id, .payload = {bytes, sizeof(bytes)}});
+    }
+    text = page("ready", "0", "100");
+    assert_memory_equal(text, "L0 L1 L2 > ", 11);
+    text = page("ready", cursor_of(text), "100");
+    assert_memory_equal(text, "L3 L4 L5 > ", 11);
+    assert_string_equal(page("ready", cursor_of(text), "100"), "> 0");
+}
+
+static void
+the_deep_audit_sees_what_happened_to_a_stream_by_hand_A25(void **state)
+{
+    char wanted[256], entry[64];
+
+    (void)state;
+    rig_put_many("A B C D");
+    assert_string_equal(deep(), "");
+    rig_take("w", 2);
+    assert_string_equal(deep(), "");
+    snprintf(entry, sizeof(entry), "%s", entry_of("B"));
+
+    redis_do(rig.redis, "XDEL %s %s", stream(), entry);
+    snprintf(wanted, sizeof(wanted), "no_body lost-%s;orphan_index B;", entry);
+    assert_string_equal(deep(), wanted);
+    rig_fresh(NULL);
+
+    rig_put_many("A B");
+    redis_do(rig.redis, "HDEL %s A", rig_key(WR_QUEUE_KEY_ids));
+    assert_string_equal(deep(), "unindexed A;");
+    rig_fresh(NULL);
+
+    rig_put_many("A B");
+    rig_take("w", 1);
+    redis_do(rig.redis, "XGROUP DELCONSUMER %s workers w", stream());
+    assert_string_equal(deep(), "passed_over A;");
+    rig_fresh(NULL);
+
+    rig_put("A");
+    rig_put_job((struct rig_job){.id = "L", .due = "+9000"});
+    redis_do(rig.redis, "HSET %s A x", rig_key(WR_QUEUE_KEY_jobs));
+    redis_do(rig.redis, "HSET %s N x", rig_key(WR_QUEUE_KEY_jobs));
+    redis_do(rig.redis, "ZADD %s 7 A", rig_key(WR_QUEUE_KEY_dead));
+    redis_do(rig.redis, "HDEL %s L", rig_key(WR_QUEUE_KEY_jobs));
+    snprintf(wanted, sizeof(wanted), "%s", deep());
+    assert_non_null(strstr(wanted, "two_places A;"));
+    assert_non_null(strstr(wanted, "no_place N;"));
+    assert_non_null(strstr(wanted, "no_body L;"));
+    redis_do(rig.redis, "ZREM %s A", rig_key(WR_QUEUE_KEY_dead));
+    assert_non_null(strstr(deep(), "two_bodies A;"));
+}
+
+/* Only those that had nothing to do for so long, and never _front. */
+static void
+consumers_of_workers_that_are_gone_are_swept(void **state)
+{
+    struct wr_sweep at = {.producers = "0", .claims = "0"};
+    char consumers[1024];
+
+    (void)state;
+    rig_put_many("A B C");
+    rig_take("idle", 1);
+    rig_ack("idle", "A");
+    rig_take("busy", 1);
+    rig_take("back", 1);
+    rig_release("back", "C");
+    assert_int_equal(wr_store_sweep(rig.store, rig.queue, 3600000, 100, &at, &rig.err),
+                     WEIR_OK);
+    assert_non_null(
+        strstr(redis_do(rig.redis, "XINFO CONSUMERS %s workers", stream()), "idle"));
+    while (strstr(redis_do(rig.redis, "XINFO CONSUMERS %s workers", stream()),
+                  "name idle")) /* the group counts real ms */
+        assert_int_equal(wr_store_sweep(rig.store, rig.queue, 1, 100, &at, &rig.err),
+                         WEIR_OK);
+    snprintf(consumers, sizeof(consumers), "%s",
+             redis_do(rig.redis, "XINFO CONSUMERS %s workers", stream()));
+    assert_non_null(strstr(consumers, "name busy"));
+    assert_non_null(strstr(consumers, "name _front"));
+    assert_int_equal(rig_ack("busy", "B"), WR_ANSWERED_OK);
+    assert_string_equal(rig_take("w", 1)->ids, "C");
+    rig_assert_sums();
+}
+
+static void
+the_audit_counts_leases_that_are_over(void **state)
+{
+    (void)state;
+    rig_put_many("A B C");
+    rig_take("w", 2);
+    assert_int_equal(rig_audit().stuck, 0);
+    assert_int_equal(rig_audit().oldest_ready, RIG_START);
+    rig_pass(RIG_LEASE - 1);
+    assert_int_equal(rig_audit().stuck, 0);
+    rig_pass(1);
+    assert_int_equal(rig_audit().stuck, 2);
+    assert_int_equal(rig_audit().processing, 2);
+    assert_int_equal(rig_audit().ready, 1);
+}
+
+/* A job that nobody renewed so far has no state stored; a flag needs one. */
+static void
+a_flag_makes_the_state_of_a_job_that_has_none_X01(void **state)
+{
+    struct wr_job_state s;
+
+    (void)state;
+    rig_put("A");
+    rig_take("w", 1);
+    assert_string_equal(redis_do(rig.redis, "EXISTS %s", rig_key(WR_QUEUE_KEY_state)),
+                        "0");
+    s = rig_state("A");
+    assert_string_equal(s.token, rig_token("w", "A"));
+    assert_int_equal(s.deliveries, 1);
+    assert_false(s.cancelled);
+    rig_pass(1000);
+    assert_int_equal(rig_cancel("A"), WR_CANCEL_FLAGGED);
+    s = rig_state("A");
+    assert_true(s.cancelled);
+    assert_string_equal(s.token, rig_token("w", "A"));
+    assert_int_equal(s.started_at_ms, RIG_START);
+    assert_int_equal(rig_extend("w", "A", 0), WR_EXTEND_CANCEL);
+    assert_int_equal(rig_retry("w", "A", 5), WR_ANSWERED_CANCELLED);
+    rig_assert_sums();
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        RIG_STREAM_TEST(a_page_of_a_stream_begins_with_what_was_given_back),
+        RIG_STREAM_TEST(a_page_of_large_jobs_is_short),
+        RIG_STREAM_TEST(the_deep_audit_sees_what_happened_to_a_stream_by_hand_A25),
+        RIG_STREAM_TEST(consumers_of_workers_that_are_gone_are_swept),
+        RIG_STREAM_TEST(the_audit_counts_leases_that_are_over),
+        RIG_STREAM_TEST(a_flag_makes_the_state_of_a_job_that_has_none_X01),
+    };
+
+    return RIG_MAIN(tests);
+}
