@@ -13,8 +13,8 @@ struct worker_rig {
     struct redis_server *server;
     struct weir_client *client;
     void (*handlers)(struct weir_worker *worker);
-    const char *url;  /* what new workers connect to; NULL: the server itself */
-    pid_t workers[8]; /* those of the running test; 0: ended */
+    const char *url;   /* what new workers connect to; NULL: the server itself */
+    pid_t workers[64]; /* those of the running test; 0: ended */
     size_t workers_n;
 };
 extern struct worker_rig rig;
