@@ -71,6 +71,7 @@ remove_touch(k)
 ended_touch(k)
 touch('HLEN', stats)
 if #held > 0 then -- one that is let in may be put off, which only the second plan knows
+  touch('ZCARD', kept, dead)
   touch('LLEN', due)
 end
 local plan

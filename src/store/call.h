@@ -39,6 +39,7 @@ struct wr_call {
     struct wr_span *argv;
     size_t argc, cap;
     bool failed;     /* out of memory, or too many words: run says so */
+    bool by_token;   /* the engine is that of a token, and tells nothing of the queue */
     bool one_engine; /* its words are for this engine alone: no other one is tried, but
                         the belief is changed */
     char numbers[8][24];
@@ -52,6 +53,11 @@ struct wr_call {
 /* pair: the script of each engine. */
 void wr_call_init(struct wr_call *call, struct wr_store *store, struct wr_queue *queue,
                   const struct wr_script *const *pair);
+/* The same for a script that does not look at the queue's config: the token of a delivery
+ * says which engine gave it out. */
+void
+wr_call_init_held(struct wr_call *call, struct wr_store *store, struct wr_queue *queue,
+                  const struct wr_script *const *pair, struct wr_span token);
 void wr_call_key(struct wr_call *call, const char *key); /* of a script about no queue */
 void wr_call_arg(struct wr_call *call, struct wr_span word);
 void wr_call_str(struct wr_call *call, const char *word);

@@ -326,7 +326,8 @@ wr_store_extend(struct wr_store *store, struct wr_queue *queue, const char *work
     if (!limits)
         return wr_fail(err, WEIR_E_NO_MEMORY, 0, "extend");
     memset(out, 0, n * sizeof(*out)); /* WR_EXTEND_OK */
-    wr_call_init(&c, store, queue, wr_pair_extend);
+    wr_call_init_held(&c, store, queue, wr_pair_extend,
+                      n > 0 ? held[0].token : wr_span_str(""));
     wr_call_now(&c);
     wr_call_str(&c, worker);
     wr_call_int(&c, lease_ms);
@@ -353,7 +354,7 @@ wr_store_progress(struct wr_store *store, struct wr_queue *queue, const char *wo
     struct wr_call c;
     enum weir_err rc;
 
-    wr_call_init(&c, store, queue, wr_pair_progress);
+    wr_call_init_held(&c, store, queue, wr_pair_progress, token);
     wr_call_str(&c, worker);
     wr_call_arg(&c, id);
     wr_call_arg(&c, token);

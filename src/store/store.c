@@ -180,10 +180,24 @@ wr_call_init(struct wr_call *c, struct wr_store *store, struct wr_queue *queue,
     c->argc = 0;
     c->cap = sizeof(c->inline_argv) / sizeof(c->inline_argv[0]);
     c->failed = false;
-    c->one_engine = false;
+    c->by_token = c->one_engine = false;
     c->numbers_n = 0;
     c->reply = NULL;
     c->status = 0;
+    put_keys(c);
+}
+
+void
+wr_call_init_held(struct wr_call *c, struct wr_store *store, struct wr_queue *queue,
+                  const struct wr_script *const *pair, struct wr_span token)
+{
+    bool stream = token.len > 0 && memchr(token.ptr, '-', token.len) != NULL;
+
+    wr_call_init(c, store, queue, pair);
+    c->by_token = true;
+    c->engine = stream ? WR_ENGINE_STREAM : WR_ENGINE_LIST;
+    c->script = pair[c->engine];
+    c->argc = 0;
     put_keys(c);
 }
 
@@ -371,7 +385,7 @@ name_queue(const struct wr_call *c, enum weir_err rc, struct weir_error *err)
 static void
 believe(struct wr_call *c)
 {
-    if (c->queue && c->queue->engine != (int)c->engine)
+    if (c->queue && !c->by_token && c->queue->engine != (int)c->engine)
         c->queue->engine = (int)c->engine;
 }
 
