@@ -1,0 +1,444 @@
+/* Connections, counted where they end: by CLIENT LIST, under the names that they have. */
+#include "integration/worker_rig.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "support/proxy.h"
+
+#define QUEUES 20
+#define SLOTS 64
+#define LEASE_MS 1000
+
+static struct shared {
+    _Atomic int started, release;
+} * shared;
+
+/* How many have this name. */
+static int
+count(const char *name)
+{
+    const char *line = redis_do(rig.server, "CLIENT LIST");
+    char word[80];
+    int n = 0;
+
+    snprintf(word, sizeof(word), " name=%s ", name);
+    for (; line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
+        const char *found = strstr(line, word);
+
+        n += found && (size_t)(found - line) < strcspn(line, "\n");
+    }
+    return n;
+}
+
+/* The server's number of the one that has this name; 0: there is none. */
+static long
+number_of(const char *name)
+{
+    const char *line = redis_do(rig.server, "CLIENT LIST");
+    char word[80];
+
+    snprintf(word, sizeof(word), " name=%s ", name);
+    for (; line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
+        const char *found = strstr(line, word);
+
+        if (found && (size_t)(found - line) < strcspn(line, "\n"))
+            return strtol(line + strlen("id="), NULL, 10);
+    }
+    return 0;
+}
+
+/* How often the server was asked this so far. */
+static long
+calls_of(const char *command)
+{
+    const char *text = redis_do(rig.server, "INFO commandstats"), *found;
+    char word[64];
+
+    snprintf(word, sizeof(word), "cmdstat_%s:calls=", command);
+    found = strstr(text, word);
+    return found ? strtol(found + strlen(word), NULL, 10) : 0;
+}
+
+static struct weir_client *
+open_client(struct weir_client_options o)
+{
+    struct weir_client *client;
+
+    o.struct_size = sizeof(o);
+    if (!o.url)
+        o.url = redis_server_url(rig.server);
+    o.name = "t-client";
+    assert_int_equal(weir_client_open(&o, &client, NULL), WEIR_OK);
+    return client;
+}
+
+static enum weir_err
+look(struct weir_client *client)
+{
+    struct weir_audit a;
+
+    return weir_queue_audit(client, "q", &a, NULL);
+}
+
+/* ---- a worker ---- */
+
+static enum weir_outcome
+patient(struct weir_delivery *d, void *context)
+{
+    (void)context;
+    weir_delivery_log(d, "begun");
+    weir_delivery_progress(d, 10, "waiting");
+    shared->started++;
+    while (!shared->release && !weir_delivery_should_stop(d))
+        poll(NULL, 0, 5);
+    return WEIR_DONE;
+}
+
+static void
+handlers(struct weir_worker *w)
+{
+    if (weir_worker_handle(w, "patient", patient, NULL, NULL) != WEIR_OK)
+        _exit(70);
+}
+
+static void
+fill_queues(int jobs)
+{
+    for (int i = 0; i < jobs; i++) {
+        struct weir_job job = {WEIR_JOB_INIT, .type = "patient"};
+        char queue[16];
+
+        snprintf(queue, sizeof(queue), "q%d", i % QUEUES);
+        job.queue = queue;
+        assert_int_equal(weir_job_enqueue(rig.client, &job, NULL, NULL), WEIR_OK);
+    }
+}
+
+static pid_t
+start_worker(size_t processes)
+{
+    static char names[QUEUES][16];
+    static const char *queues[QUEUES + 1];
+
+    for (int i = 0; i < QUEUES; i++) {
+        snprintf(names[i], sizeof(names[i]), "q%d", i);
+        queues[i] = names[i];
+    }
+    return rig_start_with((struct weir_worker_options){.queues = queues,
+                                                       .concurrency = SLOTS,
+                                                       .processes = processes,
+                                                       .lease_ms = LEASE_MS});
+}
+
+/* While all slots are busy, through two renewals. The kinds: commands, blocking, leases,
+ * hints of orders and cancels, output (docs/decisions/0013). */
+static void
+expect_of_children(int children)
+{
+    int64_t end = wr_clock_ms() + LEASE_MS;
+
+    AWAIT(count("weir-lease") == children && count("weir-log") == children);
+    do {
+        assert_int_equal(count("weir-work"), children);
+        assert_true(count("weir-wait") <= children);
+        assert_int_equal(count("weir-lease"), children);
+        assert_int_equal(count("weir-log"), children);
+        assert_int_equal(count("weir-hints"), children + 1); /* the service's too */
+        poll(NULL, 0, 50);
+    } while (wr_clock_ms() < end);
+}
+
+static void
+a_worker_child_has_one_connection_of_a_kind_with_64_slots_on_20_queues(void **state)
+{
+    (void)state;
+    start_worker(1);
+    AWAIT(count("weir-wait") == 1); /* idle: it blocks for all its queues on one */
+    assert_int_equal(count("weir-work"), 1);
+    assert_int_equal(count("weir-log"), 0);
+    fill_queues(SLOTS);
+    AWAIT(shared->started == SLOTS);
+    expect_of_children(1);
+    shared->release = 1;
+    AWAIT(count("weir-wait") == 1);
+    assert_int_equal(count("weir-work"), 1);
+    assert_int_equal(count("weir-lease"), 1);
+    /* The worker as a whole. */
+    assert_int_equal(count("weir-beat"), 1);
+    assert_int_equal(count("weir-scheduler"), 1);
+    assert_true(count("weir-service") <= 4);
+}
+
+static void
+each_child_more_has_those_connections_once_more_and_none_stays_behind(void **state)
+{
+    pid_t pid;
+
+    (void)state;
+    pid = start_worker(2);
+    fill_queues(2 * SLOTS);
+    AWAIT(shared->started == 2 * SLOTS);
+    expect_of_children(2);
+    kill(worker_child(pid, "weir-child"), SIGKILL);
+    AWAIT(shared->started > 2 * SLOTS); /* its successor runs them, one at a time */
+    AWAIT(count("weir-lease") == 2);
+    assert_int_equal(count("weir-work"), 2);
+    assert_int_equal(count("weir-hints"), 3);
+    assert_in_range(count("weir-log"), 1, 2);
+    assert_in_range(count("weir-wait"), 0, 2);
+    shared->release = 1;
+    assert_int_equal(rig_end(pid, SIGTERM), 0);
+    AWAIT(count("weir-work") + count("weir-wait") + count("weir-lease") +
+              count("weir-hints") + count("weir-log") + count("weir-beat") +
+              count("weir-service") + count("weir-scheduler") ==
+          0);
+}
+
+/* ---- the pool of a client ---- */
+
+struct caller {
+    struct weir_client *client;
+    int calls;
+    enum weir_err rc;
+};
+
+static void *
+call_often(void *arg)
+{
+    struct caller *c = arg;
+
+    for (int i = 0; i < c->calls && c->rc == WEIR_OK; i++)
+        c->rc = look(c->client);
+    return NULL;
+}
+
+static void
+threads_share_few_connections_and_one_thread_needs_one(void **state)
+{
+    struct weir_client *client;
+    pthread_t threads[32];
+    struct caller callers[32];
+    int most = 0;
+
+    (void)state;
+    rig_enqueue(JOB(), "j", "patient");
+    client = open_client((struct weir_client_options){.max_connections = 3});
+    for (int i = 0; i < 50; i++)
+        assert_int_equal(look(client), WEIR_OK);
+    assert_int_equal(count("t-client"), 1);
+    for (int i = 0; i < 32; i++) {
+        callers[i] = (struct caller){.client = client, .calls = 100};
+        assert_int_equal(pthread_create(&threads[i], NULL, call_often, &callers[i]), 0);
+    }
+    for (int i = 0; i < 20; i++) {
+        int n = count("t-client");
+
+        most = n > most ? n : most;
+    }
+    for (int i = 0; i < 32; i++) {
+        pthread_join(threads[i], NULL);
+        assert_int_equal(callers[i].rc, WEIR_OK);
+    }
+    assert_in_range(most, 1, 3);
+    assert_in_range(count("t-client"), 1, 3);
+    weir_client_close(client);
+    AWAIT(count("t-client") == 0);
+}
+
+static void
+an_exhausted_pool_says_so_in_time_and_opens_no_more(void **state)
+{
+    struct weir_client *client;
+    struct caller caller;
+    pthread_t thread;
+    int64_t begin;
+
+    (void)state;
+    rig_enqueue(JOB(), "j", "patient");
+    client = open_client(
+        (struct weir_client_options){.max_connections = 1, .pool_timeout_ms = 100});
+    caller = (struct caller){.client = client, .calls = 1};
+    redis_do(rig.server, "CLIENT PAUSE 600 ALL");
+    assert_int_equal(pthread_create(&thread, NULL, call_often, &caller), 0);
+    poll(NULL, 0, 50); /* it has the connection, and its call hangs */
+    begin = wr_clock_ms();
+    assert_int_equal(look(client), WEIR_E_POOL_FULL);
+    assert_in_range(wr_clock_ms() - begin, 90, 500);
+    pthread_join(thread, NULL);
+    assert_int_equal(caller.rc, WEIR_OK);
+    assert_int_equal(look(client), WEIR_OK);
+    assert_int_equal(count("t-client"), 1);
+    weir_client_close(client);
+}
+
+static void
+a_connection_that_was_idle_is_asked_before_it_is_used_again(void **state)
+{
+    struct weir_client *client;
+    long id, pings;
+
+    (void)state;
+    rig_enqueue(JOB(), "j", "patient");
+    client = open_client((struct weir_client_options){.health_check_interval_ms = 40});
+    assert_int_equal(look(client), WEIR_OK);
+    id = number_of("t-client");
+    pings = calls_of("ping");
+    poll(NULL, 0, 60);
+    assert_int_equal(look(client), WEIR_OK);
+    assert_int_equal(calls_of("ping"), pings + 1);
+    assert_int_equal(number_of("t-client"), id); /* it answered: the same one */
+    assert_int_equal(count("t-client"), 1);
+    /* One that does not is replaced, and the call knows nothing of it. */
+    redis_do(rig.server, "CLIENT KILL ID %ld", id);
+    poll(NULL, 0, 60);
+    assert_int_equal(look(client), WEIR_OK);
+    assert_true(number_of("t-client") != id);
+    assert_int_equal(count("t-client"), 1);
+    weir_client_close(client);
+}
+
+static void
+a_call_that_heard_nothing_is_repeated_on_a_new_connection_and_done_once(void **state)
+{
+    struct proxy *proxy = proxy_start(redis_server_socket(rig.server));
+    struct weir_client *client = open_client(
+        (struct weir_client_options){.url = proxy_url(proxy), .command_timeout_ms = 300});
+    struct weir_job job = {WEIR_JOB_INIT, .queue = "q", .id = "j", .type = "patient"};
+    struct weir_enqueued out;
+    unsigned before = proxy_connections(proxy);
+
+    (void)state;
+    assert_int_equal(weir_job_enqueue(client, &job, &out, NULL), WEIR_OK);
+    job.id = "i";
+    proxy_stall_way(proxy, PROXY_TO_CLIENT);
+    assert_int_equal(weir_job_enqueue(client, &job, &out, NULL), WEIR_E_NO_REPLY);
+    proxy_forward(proxy);
+    assert_int_equal(weir_job_enqueue(client, &job, &out, NULL), WEIR_OK);
+    assert_true(out.existed);
+    AWAIT(count("t-client") == 1);
+    assert_true(proxy_connections(proxy) > before);
+    /* A cut is seen at once: the repeat is the library's own. */
+    proxy_cut_after_requests(proxy, 1);
+    job.id = "k";
+    assert_int_equal(weir_job_enqueue(client, &job, &out, NULL), WEIR_OK);
+    assert_int_equal(proxy_cuts(proxy), 1);
+    AWAIT(count("t-client") == 1);
+    assert_int_equal(audit_of(rig.client, "q").enqueued, 3);
+    weir_client_close(client);
+    proxy_stop(proxy);
+}
+
+/* ---- fork, spawn ---- */
+
+static void
+a_forked_child_opens_its_own_and_leaves_its_parents_alone(void **state)
+{
+    struct weir_client *client;
+    int status, both[2], go[2];
+    char byte;
+    pid_t pid;
+    long id;
+
+    (void)state;
+    rig_enqueue(JOB(), "j", "patient");
+    client = open_client((struct weir_client_options){0});
+    assert_int_equal(look(client), WEIR_OK);
+    id = number_of("t-client");
+    assert_true(pipe(both) == 0 && pipe(go) == 0);
+    pid = fork();
+    if (pid == 0) {
+        close(go[1]);
+        if (look(client) != WEIR_OK || write(both[1], "x", 1) != 1)
+            _exit(1);
+        (void)!read(go[0], &byte, 1); /* until it has been counted */
+        _exit(look(client) == WEIR_OK ? 0 : 2);
+    }
+    assert_int_equal(read(both[0], &byte, 1), 1);
+    assert_int_equal(count("t-client"), 2);
+    assert_int_equal(look(client), WEIR_OK);
+    assert_int_equal(count("t-client"), 2);
+    close(go[1]);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    AWAIT(count("t-client") == 1);
+    assert_int_equal(look(client), WEIR_OK);
+    assert_int_equal(number_of("t-client"), id);
+    weir_client_close(client);
+    close(both[0]);
+    close(both[1]);
+    close(go[0]);
+}
+
+static void
+a_program_that_is_started_inherits_no_connection(void **state)
+{
+    extern char **environ;
+    char *argv[] = {(char[]){"sleep"}, (char[]){"60"}, NULL};
+    struct weir_client *client;
+    pid_t pid;
+
+    (void)state;
+    rig_enqueue(JOB(), "j", "patient");
+    client = open_client((struct weir_client_options){0});
+    assert_int_equal(look(client), WEIR_OK);
+    assert_int_equal(posix_spawnp(&pid, "sleep", NULL, NULL, argv, environ), 0);
+    weir_client_close(client);
+    AWAIT(count("t-client") == 0); /* nobody holds it open */
+    assert_true(process_lives(pid));
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+}
+
+static int
+setup(void **state)
+{
+    memset((void *)shared, 0, sizeof(*shared));
+    return rig_setup(state);
+}
+
+static int
+teardown(void **state)
+{
+    shared->release = 1;
+    redis_do(rig.server, "CLIENT UNPAUSE");
+    return rig_teardown(state);
+}
+
+int
+main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(a_worker_child_has_one_connection_of_a_kind_with_64_slots_on_20_queues),
+        TEST(each_child_more_has_those_connections_once_more_and_none_stays_behind),
+        TEST(threads_share_few_connections_and_one_thread_needs_one),
+        TEST(an_exhausted_pool_says_so_in_time_and_opens_no_more),
+        TEST(a_connection_that_was_idle_is_asked_before_it_is_used_again),
+        TEST(a_call_that_heard_nothing_is_repeated_on_a_new_connection_and_done_once),
+        TEST(a_forked_child_opens_its_own_and_leaves_its_parents_alone),
+        TEST(a_program_that_is_started_inherits_no_connection),
+    };
+    int failed;
+
+    shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+                  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    wr_log_setup_from_env();
+    rig.handlers = handlers;
+    rig.server = redis_server_start(NULL);
+    if (getenv("WEIR_ONLY")) /* a pattern of names */
+        cmocka_set_test_filter(getenv("WEIR_ONLY"));
+    failed = cmocka_run_group_tests_name("connections", tests, NULL, NULL);
+    redis_server_stop(rig.server);
+    return failed;
+}
