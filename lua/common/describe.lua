@@ -7,7 +7,7 @@
 -- @arg state running, quiet or draining
 -- @item name a field
 -- @item value its value
--- @returns OK written; second word: the order that stands, or empty
+-- @returns OK written; second: the order that stands, or empty; third: its grace time, ms, or empty
 -- @cost O(fields)
 --
 -- The order is a state to be in, not a message: it is read with every beat, so none can be
@@ -17,7 +17,8 @@ if keep == '0' then
   redis.call('DEL', worker)
   return {'OK', ''}
 end
-local order = redis.call('HGET', worker, 'order') or ''
+local told = redis.call('HMGET', worker, 'order', 'order_grace')
+local order = told[1] or ''
 if order == 'run' and state == 'running' then
   redis.call('HDEL', worker, 'order', 'order_at', 'order_by')
   order = ''
@@ -28,4 +29,4 @@ for i = ITEM_FIRST, #ARGV do
 end
 redis.call('HSET', worker, unpack(fields))
 redis.call('PEXPIRE', worker, order == '' and keep or keep_order)
-return {'OK', order}
+return {'OK', order, told[2] or ''}

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "cli/commands.h"
 #include "cli/json.h"
 #include "cli/out.h"
@@ -77,6 +78,8 @@ print_json(struct cli *cli, const struct cli_worker *w)
         cli_json_text(json, "order", w->order);
         cli_json_text(json, "order_by", w->order_by);
         cli_json_int(json, "order_at", w->order_at);
+        if (w->order_grace >= 0)
+            cli_json_int(json, "order_grace_ms", w->order_grace);
     }
     cli_json_text(json, "broken", w->broken);
     cli_json_adopt(json, "running", running_json(w));
@@ -204,7 +207,7 @@ show_running(struct cli *cli, const struct cli_worker *w)
 static void
 show(struct cli *cli, const struct cli_worker *w, int64_t now)
 {
-    char text[200], when[48];
+    char text[220], when[48], grace[32];
 
     if (cli_out_is_json(cli)) {
         print_json(cli, w);
@@ -228,7 +231,10 @@ show(struct cli *cli, const struct cli_worker *w, int64_t now)
     show_numbers(cli, w);
     if (w->order_at != 0) {
         cli_when(cli, w->order_at, now, when, sizeof(when));
-        snprintf(text, sizeof(text), "%s, by %s, %s", w->order, w->order_by, when);
+        wr_text_show_duration(w->order_grace, grace, sizeof(grace));
+        snprintf(text, sizeof(text), "%s%s%s, by %s, %s", w->order,
+                 w->order_grace >= 0 ? " with a grace of " : "",
+                 w->order_grace >= 0 ? grace : "", w->order_by, when);
         show_line(cli, "order", text);
     }
     if (w->broken[0] != '\0')

@@ -15,12 +15,25 @@
 struct tell_opts {
     const char *host;
     bool all;
+    int64_t grace_ms; /* of stop */
 };
 
-static const struct cli_opt tell_options[] = {
-    {"all", 0, CLI_FLAG, offsetof(struct tell_opts, all), NULL, "every worker"},
-    {"host", 0, CLI_TEXT, offsetof(struct tell_opts, host), "H",
-     "every worker of this host"},
+#define TELL_ALL                                                                  \
+    {                                                                             \
+        "all", 0, CLI_FLAG, offsetof(struct tell_opts, all), NULL, "every worker" \
+    }
+#define TELL_HOST                                                   \
+    {                                                               \
+        "host", 0, CLI_TEXT, offsetof(struct tell_opts, host), "H", \
+            "every worker of this host"                             \
+    }
+
+static const struct cli_opt tell_options[] = {TELL_ALL, TELL_HOST, {0}};
+static const struct cli_opt stop_options[] = {
+    TELL_ALL,
+    TELL_HOST,
+    {"grace", 0, CLI_DURATION, offsetof(struct tell_opts, grace_ms), "D",
+     "what running jobs get (default: the worker's own); also for one that is ending"},
     {0},
 };
 
@@ -29,6 +42,7 @@ struct order {
     enum wr_order order;
     const char *verb, *done;
     const char *sentence; /* after "Told W " */
+    int64_t grace_ms;     /* -1: not said */
 };
 
 /* "ann@host", for those who look at it. */
@@ -43,9 +57,25 @@ who_am_i(char *out, size_t cap)
 }
 
 static void
+say_order(const struct order *o, char *out, size_t cap)
+{
+    char grace[32];
+
+    if (o->grace_ms < 0) {
+        snprintf(out, cap, "%s", o->sentence);
+        return;
+    }
+    wr_text_show_duration(o->grace_ms, grace, sizeof(grace));
+    snprintf(out, cap, "to stop: running jobs get %s.", grace);
+}
+
+static void
 print_told(struct cli *cli, const struct order *o, const struct cli_worker *w, bool stops)
 {
     const char *word = stops ? "stops" : o->done;
+    char sentence[160];
+
+    say_order(o, sentence, sizeof(sentence));
 
     if (cli_out_is_json(cli)) {
         struct cli_json *json = cli_json_new();
@@ -53,12 +83,14 @@ print_told(struct cli *cli, const struct order *o, const struct cli_worker *w, b
         cli_json_text(json, "worker", w->id);
         cli_json_text(json, "result", word);
         cli_json_text(json, "state", cli_worker_state(w));
+        if (o->grace_ms >= 0)
+            cli_json_int(json, "grace_ms", o->grace_ms);
         cli_json_print(json, cli->out);
         cli_json_free(json);
     } else if (cli_out_is_table(cli)) {
         fputs(stops ? "Told to stop before: " : "Told ", cli->out);
         cli_print_id(cli, w->id);
-        fprintf(cli->out, stops ? "\n" : " %s\n", o->sentence);
+        fprintf(cli->out, stops ? "\n" : " %s\n", sentence);
     } else {
         cli_print_id(cli, w->id);
         if (cli->format != CLI_OUT_ID)
@@ -79,12 +111,16 @@ tell_one(struct cli *cli, const struct order *o, const struct cli_worker *w,
     enum weir_err rc;
 
     if (cli->globals.dry_run) {
-        cli_note(cli, "Would tell %s %s Nothing changed.", w->id, o->sentence);
+        char sentence[160];
+
+        say_order(o, sentence, sizeof(sentence));
+        cli_note(cli, "Would tell %s %s Nothing changed.", w->id, sentence);
         return WEIR_OK;
     }
     who_am_i(who, sizeof(who));
-    rc = wr_store_order(wr_client_store(cli->client), w->id, o->order, who, &known,
-                        &before, err);
+    rc = wr_store_order(wr_client_store(cli->client), w->id,
+                        &(struct wr_told){o->order, o->grace_ms}, who, &known, &before,
+                        err);
     if (rc == WEIR_OK && !known)
         rc = wr_fail(err, WEIR_E_NO_WORKER, 0, "no worker %.120s", w->id);
     if (rc == WEIR_OK)
@@ -156,7 +192,8 @@ quiet_run(struct cli *cli, const void *opts, char *const *args, struct weir_erro
     static const struct order quiet = {
         WR_ORDER_QUIET, "quiet", "quiet",
         "to be quiet: it claims nothing more, what runs goes on. Undo: weir worker "
-        "resume."};
+        "resume.",
+        -1};
 
     return tell(cli, &quiet, opts, args, err);
 }
@@ -179,7 +216,7 @@ static enum weir_err
 resume_run(struct cli *cli, const void *opts, char *const *args, struct weir_error *err)
 {
     static const struct order run = {WR_ORDER_RUN, "resume", "resumed",
-                                     "to claim jobs again."};
+                                     "to claim jobs again.", -1};
 
     return tell(cli, &run, opts, args, err);
 }
@@ -201,9 +238,11 @@ const struct cli_cmd cmd_worker_resume = {
 static enum weir_err
 stop_run(struct cli *cli, const void *opts, char *const *args, struct weir_error *err)
 {
-    static const struct order stop = {
-        WR_ORDER_STOP, "stop", "told to stop",
-        "to stop: running jobs get its grace time, as after SIGTERM."};
+    int64_t grace_ms = ((const struct tell_opts *)opts)->grace_ms;
+    const struct order stop = {WR_ORDER_STOP, "stop", "told to stop",
+                               "to stop: running jobs get its grace time, as after "
+                               "SIGTERM.",
+                               grace_ms == CLI_UNSET ? -1 : grace_ms};
 
     return tell(cli, &stop, opts, args, err);
 }
@@ -214,10 +253,11 @@ const struct cli_cmd cmd_worker_stop = {
     .group = "Decide",
     .args = "[W...]",
     .summary = "a worker ends as after SIGTERM; its service manager may start it again",
-    .examples = "  weir worker stop --all --yes\n",
+    .examples = "  weir worker stop --all --yes\n"
+                "  weir worker stop web-2.4711.0f1e2d3c4b5a6978 --grace 5s\n",
     .max_args = -1,
     .needs = CLI_NEEDS_CLIENT,
-    .opts = tell_options,
+    .opts = stop_options,
     .opts_size = sizeof(struct tell_opts),
     .run = stop_run,
 };

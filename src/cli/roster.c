@@ -55,7 +55,8 @@ take_field(struct cli_worker *w, const struct wr_reply *name,
                    {"rss", &w->rss},
                    {"started_at", &w->started_at},
                    {"contact_ms", &w->contact_ms},
-                   {"order_at", &w->order_at}};
+                   {"order_at", &w->order_at},
+                   {"order_grace", &w->order_grace}};
 
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         if (wr_reply_is(name, texts[i].name))
@@ -81,6 +82,7 @@ read_details(struct cli *cli, struct wr_conn *conn, struct cli_worker *w,
     enum weir_err rc;
 
     wr_key_worker(key, wr_store_namespace(store), w->id);
+    w->order_grace = -1;
     rc = wr_conn_do(conn, wr_clock_ms() + TIMEOUT_MS, &reply, err, "HGETALL", key, NULL);
     if (rc != WEIR_OK)
         return rc;

@@ -12,8 +12,9 @@ struct cli_worker {
     char *queues, *running; /* running: lines "queue TAB id", at most 20; "" if none */
     int64_t silent_ms;      /* since its last heartbeat */
     int64_t protocol, pid, children, slots, busy, processed, failed, rss, started_at;
-    int64_t contact_ms; /* its slowest child had fetched nothing for so long, then */
-    int64_t order_at;   /* 0: no order stands */
+    int64_t contact_ms;  /* its slowest child had fetched nothing for so long, then */
+    int64_t order_at;    /* 0: no order stands */
+    int64_t order_grace; /* of a stop, ms; -1: not said */
 };
 
 struct cli_roster {

@@ -213,7 +213,7 @@ wr_store_resume(struct wr_store *store, struct wr_queue *queue, bool *was,
 }
 
 enum weir_err
-wr_store_order(struct wr_store *store, const char *worker, enum wr_order order,
+wr_store_order(struct wr_store *store, const char *worker, const struct wr_told *told,
                const char *by, bool *known, enum wr_order *before, struct weir_error *err)
 {
     char key[WR_KEY_MAX];
@@ -225,9 +225,13 @@ wr_store_order(struct wr_store *store, const char *worker, enum wr_order order,
     wr_call_init(&c, store, NULL, wr_pair_order);
     wr_call_key(&c, key);
     wr_call_now(&c);
-    wr_call_str(&c, order_words[order]);
+    wr_call_str(&c, order_words[told->order]);
     wr_call_str(&c, by);
     wr_call_int(&c, WR_ORDER_KEEP_MS);
+    if (told->grace_ms >= 0)
+        wr_call_int(&c, told->grace_ms);
+    else
+        wr_call_str(&c, "");
     rc = wr_call_run(&c, err);
     *known = rc == WEIR_OK && wr_call_is(&c, "OK");
     if (*known)

@@ -13,6 +13,7 @@
 
 #define WR_QUEUE_NAME_MAX 128
 #define INFO_TIMEOUT_MS 2000
+#define GRACE_MAX_MS INT64_C(2592000000) /* 30 days */
 #define WORKER_OLD_MS 60000 /* the roster forgets workers silent for so long */
 
 /* Copies an element if it is a queue's name. */
@@ -90,10 +91,20 @@ wr_store_roster(struct wr_store *store, size_t limit, struct wr_reply **out,
     return rc;
 }
 
+/* Whoever wrote it: a time that makes sense, or none. */
+static int64_t
+grace_of(const struct wr_call *c)
+{
+    struct wr_span text = wr_reply_span(wr_reply_at(c->reply, 2));
+    int64_t ms = text.len > 0 ? wr_reply_int(wr_reply_at(c->reply, 2)) : -1;
+
+    return ms < 0 ? -1 : ms < GRACE_MAX_MS ? ms : GRACE_MAX_MS;
+}
+
 static const char *const order_words[] = {"", "run", "quiet", "stop", NULL};
 
 static enum weir_err
-describe(struct wr_store *store, const struct wr_beat *beat, enum wr_order *order,
+describe(struct wr_store *store, const struct wr_beat *beat, struct wr_told *told,
          struct weir_error *err)
 {
     char key[WR_KEY_MAX];
@@ -112,14 +123,16 @@ describe(struct wr_store *store, const struct wr_beat *beat, enum wr_order *orde
     rc = wr_call_run(&c, err);
     if (rc == WEIR_OK)
         word = wr_call_word(&c, 1, order_words);
-    if (order)
-        *order = word > 0 ? (enum wr_order)word : WR_ORDER_NONE;
+    if (told) {
+        told->order = word > 0 ? (enum wr_order)word : WR_ORDER_NONE;
+        told->grace_ms = rc == WEIR_OK ? grace_of(&c) : -1;
+    }
     wr_call_fini(&c);
     return rc;
 }
 
 enum weir_err
-wr_store_beat(struct wr_store *store, const struct wr_beat *beat, enum wr_order *order,
+wr_store_beat(struct wr_store *store, const struct wr_beat *beat, struct wr_told *told,
               struct weir_error *err)
 {
     char key[WR_KEY_MAX];
@@ -136,7 +149,7 @@ wr_store_beat(struct wr_store *store, const struct wr_beat *beat, enum wr_order 
     rc = wr_call_run(&c, err);
     wr_call_fini(&c);
     if (rc == WEIR_OK)
-        rc = describe(store, beat, order, err);
+        rc = describe(store, beat, told, err);
     return rc;
 }
 

@@ -462,15 +462,21 @@ enum wr_order {
     WR_ORDER_QUIET, /* claim nothing more, let run what runs */
     WR_ORDER_STOP,
 };
+/* What a worker is told. */
+struct wr_told {
+    enum wr_order order;
+    int64_t
+        grace_ms; /* of a stop: what running jobs get; -1: what the worker gives them */
+};
 struct wr_beat {
     const char *worker, *state; /* state: running, quiet, draining */
     const char *const *fields;  /* name, value, ...; NULL at the end; may be NULL */
     bool leave;                 /* it ends: all that is known of it goes */
 };
-/* A worker's beat: in the roster, and what `weir worker ls` shows. *order: what it is
- * told to be; it is told again with each beat. out may be NULL. */
+/* A worker's beat: in the roster, and what `weir worker ls` shows. *told: what it is told
+ * to be; it is told again with each beat. May be NULL. */
 enum weir_err wr_store_beat(struct wr_store *store, const struct wr_beat *beat,
-                            enum wr_order *order, struct weir_error *err) WEIR_MUST_CHECK;
+                            struct wr_told *told, struct weir_error *err) WEIR_MUST_CHECK;
 /* What Redis does when it is full, if that is to throw keys away; else "". "" also when
  * it may not be asked. */
 enum weir_err wr_store_eviction(struct wr_store *store, char *policy, size_t cap,
@@ -480,9 +486,9 @@ enum weir_err wr_store_eviction(struct wr_store *store, char *policy, size_t cap
     "DANGER: Redis will throw jobs away when it is full (maxmemory-policy %s). Set it " \
     "right: CONFIG SET maxmemory-policy noeviction"
 /* Tells a worker what to be. *known false: no such worker. *before: the order that stood
- * till now; WR_ORDER_STOP stays. by: who says so. */
+ * till now; WR_ORDER_STOP stays, but for its grace time. by: who says so. */
 enum weir_err
-wr_store_order(struct wr_store *store, const char *worker, enum wr_order order,
+wr_store_order(struct wr_store *store, const char *worker, const struct wr_told *told,
                const char *by, bool *known, enum wr_order *before,
                struct weir_error *err) WEIR_MUST_CHECK;
 

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "redis/backoff.h"
 #include "worker/worker_internal.h"
 
@@ -167,7 +168,7 @@ collect(const struct wr_beats *b, struct facts *f)
 /* ---- beating ---- */
 
 static enum weir_err
-send_beat(struct wr_beats *b, enum wr_order *order, struct weir_error *err)
+send_beat(struct wr_beats *b, struct wr_told *told, struct weir_error *err)
 {
     struct facts f = {.n = 0};
     struct wr_beat beat = {
@@ -175,20 +176,34 @@ send_beat(struct wr_beats *b, enum wr_order *order, struct weir_error *err)
     enum weir_err rc;
 
     collect(b, &f);
-    rc = wr_store_beat(b->store, &beat, order, err);
+    rc = wr_store_beat(b->store, &beat, told, err);
     wr_buf_fini(&f.queues);
     wr_buf_fini(&f.running);
     wr_buf_fini(&f.broken);
     return rc;
 }
 
+/* Before the stop that it belongs to. */
+static void
+take_grace(struct wr_beats *b, int64_t grace_ms)
+{
+    char text[32];
+
+    if (grace_ms < 0 || atomic_exchange(&b->w->shared->grace_ms, grace_ms) == grace_ms)
+        return;
+    wr_text_show_duration(grace_ms, text, sizeof(text));
+    wr_log_warn("told to give running jobs %s at the end", text);
+}
+
 /* True when the state changed by it. */
 static bool
-obey(struct wr_beats *b, enum wr_order order)
+obey(struct wr_beats *b, const struct wr_told *told)
 {
-    bool quiet = order == WR_ORDER_QUIET;
+    bool quiet = told->order == WR_ORDER_QUIET;
 
-    if (order != WR_ORDER_QUIET && order != WR_ORDER_RUN)
+    if (told->order == WR_ORDER_STOP)
+        take_grace(b, told->grace_ms);
+    if (told->order != WR_ORDER_QUIET && told->order != WR_ORDER_RUN)
         return false;
     if (atomic_exchange(&b->w->shared->quiet, quiet) == quiet)
         return false;
@@ -220,17 +235,17 @@ note_failure(struct wr_beats *b, const struct weir_error *err)
 bool
 wr_beats_step(struct wr_beats *b, bool now, int64_t *next_ms)
 {
-    enum wr_order order = WR_ORDER_NONE;
+    struct wr_told told = {.order = WR_ORDER_NONE, .grace_ms = -1};
 
     if (wr_hints_take(&b->hints))
         now = true;
     if (now || wr_clock_ms() >= b->next_ms) {
         struct weir_error err = {0};
-        enum weir_err rc = send_beat(b, &order, &err);
+        enum weir_err rc = send_beat(b, &told, &err);
 
         b->next_ms = wr_clock_ms() + BEAT_MS;
-        if (rc == WEIR_OK && obey(b, order)) /* and say so */
-            rc = send_beat(b, &order, &err);
+        if (rc == WEIR_OK && obey(b, &told)) /* and say so */
+            rc = send_beat(b, &told, &err);
         if (rc == WEIR_OK)
             b->failures = 0;
         else
@@ -241,7 +256,7 @@ wr_beats_step(struct wr_beats *b, bool now, int64_t *next_ms)
     if (b->failures == 0)
         wr_hints_post(&b->hints);
     *next_ms = b->next_ms;
-    return order == WR_ORDER_STOP;
+    return told.order == WR_ORDER_STOP;
 }
 
 int

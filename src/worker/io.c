@@ -150,7 +150,8 @@ teardown(struct wr_io *io)
 enum wr_child_exit
 wr_io_run(const struct wr_io_options *o)
 {
-    struct wr_io io = {.o = o, .w = o->worker, .runner = o->runner, .call = 1};
+    struct wr_io io = {
+        .o = o, .w = o->worker, .runner = o->runner, .call = 1, .grace_ms = -1};
 
     if (!setup(&io))
         return WR_CHILD_STARTUP;

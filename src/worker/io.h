@@ -57,6 +57,7 @@ struct wr_io {
     size_t lines_n;
 
     enum wr_io_state state;
+    int64_t grace_ms; /* of a drain that was ordered; -1: none was */
     bool hurry, orphaned, lapsed, replace, handed_back;
     int64_t began_ms;        /* DRAIN or STOP */
     int64_t deadline_ms;     /* of DRAIN or STOP */

@@ -78,7 +78,8 @@ wr_io_read_signals(struct wr_io *io)
 
     while (read(io->o->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
         if (io->state == WR_IO_RUN) {
-            wr_io_begin_drain(io, io->w->grace_ms, "told to stop");
+            io->grace_ms = atomic_load(&io->w->shared->grace_ms);
+            wr_io_begin_drain(io, io->grace_ms, "told to stop");
         } else {
             io->hurry = true;
             if (io->state == WR_IO_DRAIN)
@@ -99,10 +100,25 @@ all_empty(const struct wr_io *io)
     return io->lines_n > 0 && io->outstanding == 0;
 }
 
+/* It may be said anew while jobs have it. */
+static void
+heed_grace(struct wr_io *io)
+{
+    int64_t grace_ms = atomic_load(&io->w->shared->grace_ms);
+
+    if (io->state != WR_IO_DRAIN || io->grace_ms < 0 || io->hurry ||
+        grace_ms == io->grace_ms)
+        return;
+    io->grace_ms = grace_ms;
+    io->deadline_ms = io->began_ms + grace_ms;
+}
+
 void
 wr_io_check_end(struct wr_io *io)
 {
     int64_t now = wr_clock_ms();
+
+    heed_grace(io);
 
     if (io->replace)
         wr_io_begin_drain(io, io->w->grace_ms, "a handler hangs");

@@ -86,16 +86,32 @@ begin_stop(struct wr_supervisor *s)
 {
     int64_t now = wr_clock_ms();
 
-    if (!s->stopping)
+    if (s->stopping) {
+        s->hurried = true;
+        if (s->kill_at_ms > now + WR_LATE_MS)
+            s->kill_at_ms = now + WR_LATE_MS;
+    } else {
+        s->grace_ms = atomic_load(&s->w->shared->grace_ms);
+        s->kill_at_ms = now + s->grace_ms + 2 * WR_LATE_MS;
         wr_supervisor_say_stopping(s);
-    if (!s->stopping)
-        s->kill_at_ms = now + s->w->grace_ms + 2 * WR_LATE_MS;
-    else if (s->kill_at_ms > now + WR_LATE_MS)
-        s->kill_at_ms = now + WR_LATE_MS;
+    }
     s->stopping = true;
     atomic_store(&s->w->shared->stopping, true);
     tell_service(s, WR_BYTE_BEAT);
     tell_children(s, SIGTERM);
+}
+
+/* It may be said anew while they end. */
+static void
+heed_grace(struct wr_supervisor *s)
+{
+    int64_t grace_ms = atomic_load(&s->w->shared->grace_ms);
+
+    if (!s->stopping || s->hurried || grace_ms == s->grace_ms)
+        return;
+    s->kill_at_ms += grace_ms - s->grace_ms;
+    s->grace_ms = grace_ms;
+    wr_supervisor_say_stopping(s);
 }
 
 static bool
@@ -185,6 +201,7 @@ step(struct wr_supervisor *s)
         wr_supervisor_start_service(s);
     if (s->worst == WR_CHILD_STARTUP && !s->stopping)
         begin_stop(s);
+    heed_grace(s);
     if (s->stopping && now >= s->kill_at_ms)
         tell_children(s, SIGKILL);
     go_on_renewing(s);
@@ -238,6 +255,7 @@ share(struct weir_worker *w)
     wr_id_make_worker(w->id);
     w->shared = at;
     w->shared->started_ms = wr_clock_wall_ms();
+    w->shared->grace_ms = w->grace_ms;
     w->jobs_left = w->max_jobs > 0 ? &w->shared->jobs_left : NULL;
     w->shared->jobs_left = (int64_t)w->max_jobs;
     return true;

@@ -35,11 +35,12 @@ struct wr_supervisor {
     int service_fd;
     int64_t service_at_ms;
     bool stopping, told_to_stop;
-    size_t renewing;      /* the place that is renewed; processes: none */
-    unsigned renew_after; /* children with a higher number are new */
-    unsigned starts;      /* of worker children: each has a name of its own */
-    int64_t end_at_ms;    /* max_time; INT64_MAX: never */
-    int64_t kill_at_ms;
+    bool hurried;                 /* told a second time: no grace any more */
+    size_t renewing;              /* the place that is renewed; processes: none */
+    unsigned renew_after;         /* children with a higher number are new */
+    unsigned starts;              /* of worker children: each has a name of its own */
+    int64_t end_at_ms;            /* max_time; INT64_MAX: never */
+    int64_t kill_at_ms, grace_ms; /* once it stops */
     enum wr_child_exit worst;
     struct weir_error startup; /* what a child's startup hook said */
     sigset_t signals, before, of_children;

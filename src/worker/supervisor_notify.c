@@ -112,7 +112,7 @@ wr_supervisor_say_stopping(struct wr_supervisor *s)
 {
     s->status_at_ms = 0;
     (void)wr_notify_say(&s->notify, "STOPPING=1\nEXTEND_TIMEOUT_USEC=%" PRId64,
-                        (s->w->grace_ms + END_SLACK_MS) * 1000);
+                        (s->grace_ms + END_SLACK_MS) * 1000);
 }
 
 void

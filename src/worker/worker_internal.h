@@ -40,7 +40,8 @@ struct wr_shared {
     int64_t started_ms;        /* since 1970; never changes */
     _Atomic int64_t jobs_left; /* max_jobs: what may still be claimed */
     _Atomic int64_t processed, failed;
-    _Atomic bool quiet; /* claim nothing; the service child's */
+    _Atomic bool quiet;       /* claim nothing; the service child's */
+    _Atomic int64_t grace_ms; /* what running jobs get at the end; the service child's */
     _Atomic bool
         cron_done; /* the entries of the program are stored; the service child's */
     _Atomic bool stopping; /* the supervisor's */

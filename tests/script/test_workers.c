@@ -7,15 +7,21 @@
 
 #include "base/text.h"
 
-static enum wr_order
-beat(const char *worker, const char *state)
+static struct wr_told
+told_to(const char *worker, const char *state)
 {
     static const char *const fields[] = {"host", "here", "started_at", "7", NULL};
     struct wr_beat b = {.worker = worker, .state = state, .fields = fields};
-    enum wr_order order = WR_ORDER_STOP;
+    struct wr_told told = {.order = WR_ORDER_STOP};
 
-    assert_int_equal(wr_store_beat(rig.store, &b, &order, &rig.err), WEIR_OK);
-    return order;
+    assert_int_equal(wr_store_beat(rig.store, &b, &told, &rig.err), WEIR_OK);
+    return told;
+}
+
+static enum wr_order
+beat(const char *worker, const char *state)
+{
+    return told_to(worker, state).order;
 }
 
 static void
@@ -28,16 +34,22 @@ leave(const char *worker)
 
 /* Answers the order that stood before; fails if the worker is not known. */
 static enum wr_order
-order(const char *worker, enum wr_order what)
+order_with(const char *worker, enum wr_order what, int64_t grace_ms)
 {
     enum wr_order before;
     bool known;
 
-    assert_int_equal(
-        wr_store_order(rig.store, worker, what, "ann@here", &known, &before, &rig.err),
-        WEIR_OK);
+    assert_int_equal(wr_store_order(rig.store, worker, &(struct wr_told){what, grace_ms},
+                                    "ann@here", &known, &before, &rig.err),
+                     WEIR_OK);
     assert_true(known);
     return before;
+}
+
+static enum wr_order
+order(const char *worker, enum wr_order what)
+{
+    return order_with(worker, what, -1);
 }
 
 static bool
@@ -46,7 +58,8 @@ is_known(const char *worker)
     enum wr_order before;
     bool known;
 
-    assert_int_equal(wr_store_order(rig.store, worker, WR_ORDER_QUIET, "ann", &known,
+    assert_int_equal(wr_store_order(rig.store, worker,
+                                    &(struct wr_told){WR_ORDER_QUIET, -1}, "ann", &known,
                                     &before, &rig.err),
                      WEIR_OK);
     return known;
@@ -80,6 +93,33 @@ a_stop_is_not_taken_back(void **state)
     leave("w");
     assert_string_equal(redis_do(rig.redis, "KEYS weir:worker:w"), "");
     assert_false(is_known("w"));
+}
+
+static void
+the_grace_time_of_a_stop_can_be_said_anew(void **state)
+{
+    (void)state;
+    beat("w", "running");
+    assert_int_equal(order_with("w", WR_ORDER_QUIET, 7), WR_ORDER_NONE);
+    assert_int_equal(told_to("w", "quiet").grace_ms, -1); /* it is a stop's alone */
+    order("w", WR_ORDER_STOP);
+    assert_int_equal(told_to("w", "quiet").grace_ms, -1);
+    assert_int_equal(order_with("w", WR_ORDER_STOP, 5000), WR_ORDER_STOP);
+    assert_int_equal(told_to("w", "draining").grace_ms, 5000);
+    assert_int_equal(order("w", WR_ORDER_STOP), WR_ORDER_STOP); /* nothing new */
+    assert_int_equal(told_to("w", "draining").grace_ms, 5000);
+    assert_int_equal(order_with("w", WR_ORDER_STOP, 0), WR_ORDER_STOP);
+    assert_int_equal(told_to("w", "draining").grace_ms, 0);
+    assert_int_equal(order_with("w", WR_ORDER_RUN, 9000), WR_ORDER_STOP);
+    assert_int_equal(told_to("w", "draining").order, WR_ORDER_STOP);
+    assert_int_equal(told_to("w", "draining").grace_ms, 0);
+    redis_do(rig.redis, "HSET weir:worker:w order_grace -77");
+    assert_int_equal(told_to("w", "draining").grace_ms, -1);
+    redis_do(rig.redis, "HSET weir:worker:w order_grace 9223372036854775807");
+    assert_in_range(told_to("w", "draining").grace_ms, 1, INT64_C(100) * 86400000);
+    leave("w");
+    beat("w", "running");
+    assert_int_equal(told_to("w", "running").grace_ms, -1);
 }
 
 static void
@@ -159,6 +199,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         RIG_TEST(an_order_stands_until_another_comes),
         RIG_TEST(a_stop_is_not_taken_back),
+        RIG_TEST(the_grace_time_of_a_stop_can_be_said_anew),
         RIG_TEST(nobody_can_be_told_who_was_never_heard),
         RIG_TEST(an_order_waits_an_hour_for_a_worker_that_is_silent),
         RIG_TEST(a_worker_with_an_order_is_told_at_once),

@@ -99,6 +99,33 @@ state_is() {
     says E_NO_WORKER
 }
 
+@test "stop --grace says how long running jobs have, also while they have it (S02)" {
+    start_work -q w --grace 300 -- sh -c "exec sleep 1000"
+    "$WEIR" enqueue t -q w --id endless
+    until_true state_is endless processing
+    id=$("$WEIR" worker ls -o id)
+    exits 64 "$WEIR" worker quiet "$id" --grace 5s
+    exits 64 "$WEIR" worker stop "$id" --grace soon
+    exits 0 "$WEIR" worker stop "$id" --grace 200s --dry-run
+    says 'get 3m'
+    exits 0 "$WEIR" worker stop "$id" --grace 200s --json
+    [ "$(value "$output" '[.result,.grace_ms]')" = '["told to stop",200000]' ]
+    until_true workers_are draining
+    exits 0 "$WEIR" worker show "$id" --json
+    [ "$(value "$output" '[.order,.order_grace_ms]')" = '["stop",200000]' ]
+    exits 0 "$WEIR" worker show "$id"
+    says 'stop with a grace of 3m'
+    state_is endless processing
+    SECONDS=0
+    exits 0 "$WEIR" worker stop "$id" --grace 0 -o table
+    says 'running jobs get 0'
+    wait "$daemon"
+    [ "$SECONDS" -lt 30 ]
+    state_is endless ready # handed back, uncharged
+    [ "$("$WEIR" job show endless --json | jq -c '[.attempts,.lost]')" = '[0,0]' ]
+    [ "$(workers length)" = 0 ]
+}
+
 @test "to stop all asks, and --host chooses" {
     start_work -q a -- true
     start_work -q b -- true
