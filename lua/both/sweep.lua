@@ -36,6 +36,7 @@ if word then
 end
 touch('HLEN', producers, claims, waiters)
 touch('ZCARD', windows)
+local unused = consumers_idle(k, tonumber(idle))
 local removed = 0
 
 -- Apply.
@@ -68,5 +69,5 @@ for i = 1, #some, 2 do
     redis.call('HDEL', waiters, some[i])
   end
 end
-removed = removed + #over + consumers_sweep(k, tonumber(idle))
+removed = removed + #over + consumers_remove(k, unused)
 return {'OK', at_producers, at_claims, digits(removed)}

@@ -1,4 +1,8 @@
---- consumers_sweep(k, idle): a list has none.
-local function consumers_sweep()
+--- A list has no consumers.
+local function consumers_idle()
+  return nil
+end
+
+local function consumers_remove()
   return 0
 end

@@ -97,7 +97,7 @@ P
 
 @test "two engines for one queue: exit 78" {
     "$WEIR" queue create e
-    redis HSET "$WEIR_NAMESPACE:{e}:config" engine stream
+    redis HSET "$WEIR_NAMESPACE:{e}:config" engine other
     exits 78 "$WEIR" enqueue t -q e
     says E_WRONG_ENGINE
 }
