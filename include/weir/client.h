@@ -52,6 +52,8 @@ struct weir_client_options {
     int64_t connect_timeout_ms;       /* default 5000 */
     int64_t command_timeout_ms;       /* default 5000: a whole call with its repeats */
     int64_t health_check_interval_ms; /* default 30000: PING a connection idle longer */
+    const char *engine;               /* of queues that this client makes: "list" or
+                                         "stream"; default: WEIR_ENGINE, else "list" */
 };
 #define WEIR_CLIENT_OPTIONS_INIT .struct_size = sizeof(struct weir_client_options)
 
@@ -365,7 +367,8 @@ weir_job_list(struct weir_client *client, const char *queue, const char *state,
 struct weir_queue_limits { /* -1: as it is */
     int64_t payload_max_bytes, kept_max_jobs, kept_max_bytes;
 };
-/* *made: it is new. engine: NULL or "list". limits may be NULL. */
+/* *made: it is new. engine: "list" or "stream"; NULL: as it is, or that of the client's
+ * options. limits may be NULL. E_WRONG_ENGINE: it has another one. */
 WEIR_API enum weir_err
 weir_queue_create(struct weir_client *client, const char *queue, const char *engine,
                   const struct weir_queue_limits *limits, bool *made,

@@ -6,7 +6,7 @@
 -- @key stream STREAM the jobs that wait and run
 -- @key config HASH engine, limits, paused
 -- @arg mark random: names the queue if this call makes it
--- @item name engine (list or stream; it stays), payload_max, kept_max, kept_bytes_max, dead_max, dead_age_max, dead_bytes_max, log_bytes_max, retry, backoff
+-- @item name engine (list or stream; it stays), engine_if_new, payload_max, kept_max, kept_bytes_max, dead_max, dead_age_max, dead_bytes_max, log_bytes_max, retry, backoff
 -- @item value what the setting says; empty: the default again
 -- @returns MADE the queue is new
 -- @returns AGAIN it was there; the limits are set
@@ -22,6 +22,8 @@ for i = ITEM_FIRST, #ARGV, ITEM_WORDS do
     if engine and engine ~= wanted or not ENGINES[wanted] then
       return {'ENGINE', engine or wanted}
     end
+  elseif ARGV[i] == 'engine_if_new' and ENGINES[ARGV[i + 1]] then
+    wanted = ARGV[i + 1]
   end
 end
 local word = engine_known(engine, stats, jobs, ready, stream)
@@ -34,9 +36,10 @@ if word then
   redis.call('HSET', config, 'engine', wanted, 'made', mark)
 end
 for i = ITEM_FIRST, #ARGV, ITEM_WORDS do
-  if ARGV[i] ~= 'engine' and ARGV[i + 1] == '' then
+  if string.find(ARGV[i], '^engine') then -- it stays
+  elseif ARGV[i + 1] == '' then
     redis.call('HDEL', config, ARGV[i])
-  elseif ARGV[i] ~= 'engine' then
+  else
     redis.call('HSET', config, ARGV[i], ARGV[i + 1])
   end
 end

@@ -29,3 +29,11 @@ wr_env_namespace(void)
 
     return wr_env_first(names, "weir");
 }
+
+const char *
+wr_env_engine(void)
+{
+    static const char *const names[] = {"WEIR_ENGINE", NULL};
+
+    return wr_env_first(names, "list");
+}

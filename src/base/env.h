@@ -10,5 +10,7 @@ const char *wr_env_first(const char *const *names, const char *otherwise);
 const char *wr_env_url(void);
 /* WEIR_NAMESPACE, else "weir". */
 const char *wr_env_namespace(void);
+/* WEIR_ENGINE, else "list". */
+const char *wr_env_engine(void);
 
 #endif

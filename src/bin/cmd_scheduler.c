@@ -33,7 +33,8 @@ connect_store(struct cli *cli, const char *url, struct wr_server **server,
 {
     struct wr_server_options so = {
         .name = "weir-scheduler", .max_connections = 4, .reconnect_ms = 2000};
-    struct wr_store_options to = {.ns = cli_setting(cli->settings, CLI_SET_NAMESPACE)};
+    struct wr_store_options to = {.ns = cli_setting(cli->settings, CLI_SET_NAMESPACE),
+                                  .engine = cli_setting(cli->settings, CLI_SET_ENGINE)};
     const char *password = cli_password(cli->settings);
     enum weir_err rc = wr_url_parse(url, &so.url, err);
 

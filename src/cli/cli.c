@@ -163,6 +163,7 @@ connect_client(struct cli *cli, struct weir_error *err)
         .name_space = cli_setting(cli->settings, CLI_SET_NAMESPACE),
         .password = cli_password(cli->settings),
         .name = "weir-cli",
+        .engine = cli_setting(cli->settings, CLI_SET_ENGINE),
     };
     enum weir_err rc = cli_setting_number(cli->settings, CLI_SET_COMMAND_TIMEOUT,
                                           &o.command_timeout_ms, err);

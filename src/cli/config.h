@@ -25,6 +25,8 @@
       NULL, TEXT, "file whose first line is the password") \
     X(COMMAND_TIMEOUT, "command_timeout", "--command-timeout", "WEIR_COMMAND_TIMEOUT", NULL, \
       NULL, "5s", DURATION, "how long a call may take") \
+    X(ENGINE, "engine", NULL, "WEIR_ENGINE", NULL, NULL, "list", TEXT, \
+      "of queues that are made by their first job: list or stream") \
     X(OUTPUT, "output", "--output", "WEIR_OUTPUT", NULL, NULL, NULL, TEXT, \
       "form of the answers") \
     X(MAX_RETRY, "max_retry", NULL, "WEIR_MAX_RETRY", "MAX_RETRY", NULL, "3", COUNT, \

@@ -84,6 +84,7 @@ weir_client_open(const struct weir_client_options *options, struct weir_client *
     wr_url_wipe(&server.url);
     store.server = c->server;
     store.ns = o.name_space ? o.name_space : wr_env_namespace();
+    store.engine = o.engine;
     if (rc == WEIR_OK)
         rc = wr_store_new(&store, &c->store, err);
     if (rc == WEIR_OK)

@@ -27,6 +27,11 @@ enum wr_engine {
     WR_ENGINE_STREAM
 };
 
+/* "list", "stream"; false: another word. */
+bool wr_engine_parse(const char *word, enum wr_engine *out);
+/* Of queues that the store makes. */
+const char *wr_store_engine(const struct wr_store *store);
+
 /* An order waits so long for a worker that is silent. */
 #define WR_ORDER_KEEP_MS 3600000
 

@@ -268,10 +268,8 @@ wr_store_create(struct wr_store *store, struct wr_queue *queue,
         add_limit(&c, "kept_max", limits->kept_max);
         add_limit(&c, "kept_bytes_max", limits->kept_bytes_max);
     }
-    if (limits && limits->engine) {
-        wr_call_str(&c, "engine");
-        wr_call_str(&c, limits->engine);
-    }
+    wr_call_str(&c, limits && limits->engine ? "engine" : "engine_if_new");
+    wr_call_str(&c, limits && limits->engine ? limits->engine : wr_store_engine(store));
     rc = wr_call_run(&c, err);
     if (rc == WEIR_OK && made)
         *made = wr_call_is(&c, "MADE");
@@ -292,6 +290,8 @@ wr_store_configure(struct wr_store *store, struct wr_queue *queue,
     wr_channel_renew(&mark);
     wr_call_init(&c, store, queue, wr_pair_create);
     wr_call_str(&c, mark.name);
+    wr_call_str(&c, "engine_if_new");
+    wr_call_str(&c, wr_store_engine(store));
     for (size_t i = 0; i < 2 * n; i++)
         wr_call_arg(&c, pairs[i]);
     rc = wr_call_run(&c, err);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/env.h"
 #include "base/error.h"
 #include "base/rand.h"
 #include "base/text.h"
@@ -20,6 +21,7 @@
 struct wr_store {
     struct wr_server *server;
     char ns[WR_NAMESPACE_MAX + 1];
+    enum wr_engine engine; /* of queues that it makes */
     int64_t timeout_ms;
     _Atomic int64_t test_now_ms;
 
@@ -27,11 +29,26 @@ struct wr_store {
     struct wr_queue *queues;
 };
 
+static const char *const engine_words[] = {"list", "stream"};
+
+bool
+wr_engine_parse(const char *word, enum wr_engine *out)
+{
+    for (int e = WR_ENGINE_LIST; e <= WR_ENGINE_STREAM; e++) {
+        if (strcmp(word, engine_words[e]) == 0) {
+            *out = (enum wr_engine)e;
+            return true;
+        }
+    }
+    return false;
+}
+
 enum weir_err
 wr_store_new(const struct wr_store_options *options, struct wr_store **out,
              struct weir_error *err)
 {
     const char *ns = options->ns ? options->ns : "weir";
+    enum wr_engine engine;
     struct wr_store *s;
 
     *out = NULL;
@@ -39,6 +56,8 @@ wr_store_new(const struct wr_store_options *options, struct wr_store **out,
         return wr_fail(err, WEIR_E_ARG, 0,
                        "namespace: 1 to %d bytes without braces or control characters",
                        WR_NAMESPACE_MAX);
+    if (!wr_engine_parse(options->engine ? options->engine : wr_env_engine(), &engine))
+        return wr_fail(err, WEIR_E_ARG, 0, "engine: list or stream");
     s = calloc(1, sizeof(*s));
     if (!s)
         return wr_fail(err, WEIR_E_NO_MEMORY, 0, "store");
@@ -47,6 +66,7 @@ wr_store_new(const struct wr_store_options *options, struct wr_store **out,
         return wr_fail(err, WEIR_E_NO_MEMORY, 0, "store");
     }
     s->server = options->server;
+    s->engine = engine;
     snprintf(s->ns, sizeof(s->ns), "%s", ns);
     s->timeout_ms = options->command_timeout_ms > 0 ? options->command_timeout_ms
                                                     : COMMAND_TIMEOUT_MS;
@@ -80,6 +100,12 @@ void
 wr_store_set_timeout(struct wr_store *s, int64_t command_timeout_ms)
 {
     s->timeout_ms = command_timeout_ms;
+}
+
+const char *
+wr_store_engine(const struct wr_store *s)
+{
+    return engine_words[s->engine];
 }
 
 const char *
@@ -119,6 +145,7 @@ wr_store_queue(struct wr_store *s, const char *name, struct wr_queue **out,
     if (!q && (q = calloc(1, sizeof(*q))) != NULL) {
         snprintf(q->name, sizeof(q->name), "%s", name);
         wr_keys_make(&q->keys, s->ns, name);
+        q->engine = (int)s->engine;
         q->next = s->queues;
         s->queues = q;
     }

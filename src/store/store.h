@@ -40,6 +40,8 @@ struct wr_store_options {
     const char *ns;             /* namespace; default "weir" */
     int64_t command_timeout_ms; /* default 5000 */
     int64_t test_now_ms; /* 0: the server's clock. Tests set another here or later */
+    const char *engine;  /* of queues that this store makes: "list" or "stream"; default
+                            WEIR_ENGINE, else "list" */
 };
 
 enum weir_err wr_store_new(const struct wr_store_options *options, struct wr_store **out,

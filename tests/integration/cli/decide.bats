@@ -132,6 +132,19 @@ setup() { use_server main; }
     [ "$("$WEIR" queue ls -o id)" = c ]
 }
 
+@test "a queue that its first job makes has the engine of the settings" {
+    WEIR_ENGINE=stream "$WEIR" enqueue t -q s
+    "$WEIR" enqueue t -q l
+    WEIR_ENGINE=stream "$WEIR" enqueue t -q l
+    WEIR_ENGINE=stream "$WEIR" queue create c
+    "$WEIR" queue create c
+    [ "$("$WEIR" queue ls --json | jq -r '.queue + " " + .engine' | sort | tr '\n' ' ')" = \
+        'c stream l list s stream ' ]
+    exits 78 "$WEIR" queue create c --engine list
+    exits 64 env WEIR_ENGINE=heap "$WEIR" enqueue t
+    says 'list or stream'
+}
+
 @test "queue show has sizes and counters" {
     "$WEIR" enqueue t -q s
     exits 0 "$WEIR" queue show s
