@@ -251,7 +251,16 @@ struct weir_attempt {
 };
 WEIR_API const struct weir_attempt *
 weir_job_view_attempts(const struct weir_job_view *v, size_t *n);
+/* How far it is, or was at its end. As it is stored, for people: "40 resizing", "". */
 WEIR_API const char *weir_job_view_progress(const struct weir_job_view *v);
+struct weir_progress {
+    int percent; /* 0 to 100; -1: not said */
+    const char *stage,
+        *message; /* "" if not said; of strangers, but without control bytes */
+};
+/* The same in its parts, which live as long as the view. */
+WEIR_API void
+weir_job_view_progress_parts(const struct weir_job_view *v, struct weir_progress *out);
 WEIR_API const char *
 weir_job_view_meta(const struct weir_job_view *v, const char *name); /* NULL */
 WEIR_API const void *weir_job_view_payload(const struct weir_job_view *v, size_t *len);

@@ -327,9 +327,14 @@ WEIR_API void
 weir_delivery_set_error(struct weir_delivery *d, const char *fmt, ...) WEIR_PRINTF(2, 3);
 /* Before WEIR_RETRY or WEIR_SNOOZE: when to run again, ms from now. */
 WEIR_API void weir_delivery_set_delay(struct weir_delivery *d, int64_t ms);
-/* percent 0-100 or -1; text one line. Written to Redis at most twice a second. */
+/* percent 0-100 or -1; text one line. Written to Redis at most twice a second, the newest
+ * counts; refused there once the delivery is over or another's. It can be read as long as
+ * the job, weir_job_view_progress_parts(). */
 WEIR_API void
 weir_delivery_progress(struct weir_delivery *d, int percent, const char *text);
+/* The same with the name of what the job is at: "download", "resize". NULL: none. */
+WEIR_API void weir_delivery_progress_stage(struct weir_delivery *d, const char *stage,
+                                           int percent, const char *text);
 /* A line of the job's output, without its newline: `weir job logs` shows it within a
  * second, on any host. Never waits for Redis. Of a run the first 16 KiB and the last
  * 48 KiB are kept; of a flood 50 lines a second are stored, the others are counted. */

@@ -14,7 +14,17 @@
 #include "cli/control.h"
 
 #define RESULT_PATH_MAX 1000
+#define STAGE_MAX 64
 #define RESULT_FILE "/weir-result-XXXXXX"
+
+static void
+add_words(struct wr_buf *line, char *const *words)
+{
+    for (; *words; words++) {
+        wr_buf_add_str(line, " ");
+        wr_buf_add_str(line, *words);
+    }
+}
 
 /* Sends "WORD" and the arguments with blanks between. */
 static enum weir_err
@@ -24,10 +34,7 @@ send_words(const char *word, char *const *args, struct weir_error *err)
     enum weir_err rc;
 
     wr_buf_add_str(&line, word);
-    for (; *args; args++) {
-        wr_buf_add_str(&line, " ");
-        wr_buf_add_str(&line, *args);
-    }
+    add_words(&line, args);
     rc = cli_control_send(&line, err);
     wr_buf_fini(&line);
     return rc;
@@ -64,17 +71,41 @@ is_progress(const char *text)
            (text[len] == '\0' || text[len + 1] == '\0');
 }
 
+struct progress_opts {
+    const char *stage;
+};
+
+static const struct cli_opt progress_options[] = {
+    {"stage", 0, CLI_TEXT, offsetof(struct progress_opts, stage), "NAME",
+     "what the job is at: download, resize"},
+    {0},
+};
+
 static enum weir_err
 progress_run(struct cli *cli, const void *opts, char *const *args, struct weir_error *err)
 {
+    const struct progress_opts *o = opts;
+    struct wr_buf line = {0};
+    enum weir_err rc;
+
     (void)cli;
-    (void)opts;
     if (!is_progress(args[0]))
         return wr_fail(err, WEIR_E_ARG, 0,
                        "progress: \"%.60s\" is neither a percentage from 0 to 100 nor "
                        "like 3/12",
                        args[0]);
-    return send_words("progress", args, err);
+    if (o->stage && (!*o->stage || strlen(o->stage) > STAGE_MAX))
+        return wr_fail(err, WEIR_E_ARG, 0, "progress: --stage: 1 to %d bytes", STAGE_MAX);
+    wr_buf_add_str(&line, "progress ");
+    wr_buf_add_str(&line, args[0]);
+    if (o->stage) {
+        wr_buf_add_str(&line, " stage=");
+        wr_text_word_encode(&line, wr_span_str(o->stage));
+    }
+    add_words(&line, args + 1);
+    rc = cli_control_send(&line, err);
+    wr_buf_fini(&line);
+    return rc;
 }
 
 const struct cli_cmd cmd_progress = {
@@ -82,10 +113,12 @@ const struct cli_cmd cmd_progress = {
     .group = "Inside a job",
     .args = "N[/M] [TEXT...]",
     .summary = "how far this job is: percent, or N of M",
-    .examples = "  weir progress 40 resizing\n  weir progress 3/12\n",
+    .examples = "  weir progress 40 resizing\n  weir progress 3/12 --stage upload\n",
     .min_args = 1,
     .max_args = -1,
     .needs = CLI_NEEDS_NOTHING,
+    .opts = progress_options,
+    .opts_size = sizeof(struct progress_opts),
     .run = progress_run,
 };
 

@@ -11,6 +11,7 @@
 #include "cli/json.h"
 #include "cli/out.h"
 #include "cli/queues.h"
+#include "cli/wait_bar.h"
 
 #define WAIT_FOR_EVER_MS (INT64_C(1) << 50)
 
@@ -393,7 +394,7 @@ const struct cli_cmd cmd_job_result = {
 /* ---- wait ---- */
 
 struct wait_opts {
-    const char *queue;
+    const char *queue, *progress;
     int64_t timeout;
     bool any;
 };
@@ -404,11 +405,14 @@ static const struct cli_opt wait_options[] = {
      "until the first of them ended"},
     {"timeout", 0, CLI_DURATION, offsetof(struct wait_opts, timeout), "D",
      "give up after so long (exit 124)"},
+    {"progress", 0, CLI_MAYBE, offsetof(struct wait_opts, progress), "FORM",
+     "how far it is, on stderr: auto (on a terminal), json or none"},
     {0},
 };
 
 struct waiting {
     struct cli *cli;
+    struct cli_wait_bar *bar;
     bool any;
     char **ids;
     size_t n, ended;
@@ -451,11 +455,14 @@ end_one(size_t index, enum weir_err rc, struct weir_job_view *v,
     struct waiting *w = context;
     struct weir_error why = *err;
 
+    if (rc == WEIR_E_TIMEOUT && w->any) { /* said once, for all of them */
+        weir_job_view_free(v);
+        return true;
+    }
+    cli_wait_bar_hide(w->bar);
     if (rc == WEIR_OK || rc == WEIR_E_JOB_FAILED)
         print_end(w->cli, v);
     weir_job_view_free(v);
-    if (rc == WEIR_E_TIMEOUT && w->any) /* said once, for all of them */
-        return true;
     w->ended++;
     if (rc != WEIR_OK) {
         if (!strstr(why.text, w->ids[index]))
@@ -464,6 +471,7 @@ end_one(size_t index, enum weir_err rc, struct weir_job_view *v,
         if (w->first == WEIR_OK)
             w->first = rc;
     }
+    cli_wait_bar_go_on(w->bar, true);
     return !w->any;
 }
 
@@ -474,10 +482,13 @@ wait_run(struct cli *cli, const void *opts, char *const *args, struct weir_error
     struct waiting w = {.cli = cli, .any = o->any};
     enum weir_err rc = cli_each_id(cli, args, keep_id, &w, err);
 
+    if (rc == WEIR_OK)
+        rc = cli_wait_bar_start(cli, o->progress, o->queue, w.ids, w.n, &w.bar, err);
     if (rc == WEIR_OK && w.n > 0)
         rc = weir_result_wait_each(
             cli->client, o->queue, (const char *const *)w.ids, w.n,
             o->timeout == CLI_UNSET ? WAIT_FOR_EVER_MS : o->timeout, end_one, &w, err);
+    cli_wait_bar_stop(w.bar);
     if (rc == WEIR_OK && o->any && w.n > 0 && w.ended == 0)
         rc = wr_fail(err, WEIR_E_TIMEOUT, 0, "none of %zu jobs has ended", w.n);
     for (size_t i = 0; i < w.n; i++)

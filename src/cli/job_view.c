@@ -47,6 +47,7 @@ print_json(struct cli *cli, const struct weir_job_view *v, bool whole)
 {
     struct wr_buf command = {0};
     struct cli_json *json = cli_json_new();
+    struct weir_progress progress;
     struct weir_job_numbers n;
     size_t payload_len, result_len;
     const void *result = weir_job_view_result(v, &result_len);
@@ -73,6 +74,11 @@ print_json(struct cli *cli, const struct weir_job_view *v, bool whole)
     put_text(json, "worker", weir_job_view_worker(v));
     put_text(json, "error", last_error(weir_job_view_errors(v), error, sizeof(error)));
     put_text(json, "progress", weir_job_view_progress(v));
+    weir_job_view_progress_parts(v, &progress);
+    if (progress.percent >= 0)
+        cli_json_int(json, "progress_percent", progress.percent);
+    put_text(json, "progress_stage", progress.stage);
+    put_text(json, "progress_message", progress.message);
     if (weir_job_view_is_cancelled(v))
         cli_json_bool(json, "cancelled", true);
     if (whole && strcmp(weir_job_view_state(v), "done") == 0)
@@ -228,6 +234,25 @@ show_numbers(struct cli *cli, const struct weir_job_numbers *n)
     field_when(cli, "lease_until", n->lease_until, n->now);
 }
 
+/* "40%  upload: 3 of 12 files" on a terminal; in a pipe as it is stored. */
+static void
+show_progress(struct cli *cli, const struct weir_job_view *v)
+{
+    struct weir_progress p;
+    char text[600], percent[16] = "";
+
+    weir_job_view_progress_parts(v, &p);
+    if (!cli_out_is_table(cli) || *weir_job_view_progress(v) == '\0') {
+        field(cli, "progress", weir_job_view_progress(v));
+        return;
+    }
+    if (p.percent >= 0)
+        snprintf(percent, sizeof(percent), "%d%%  ", p.percent);
+    snprintf(text, sizeof(text), "%s%s%s%s", percent, p.stage,
+             *p.stage && *p.message ? ": " : "", p.message);
+    field(cli, "progress", text);
+}
+
 void
 cli_job_show(struct cli *cli, const struct weir_job_view *v)
 {
@@ -262,7 +287,7 @@ cli_job_show(struct cli *cli, const struct weir_job_view *v)
     field(cli, "queue", weir_job_view_queue(v));
     show_numbers(cli, &n);
     field(cli, "worker", weir_job_view_worker(v));
-    field(cli, "progress", weir_job_view_progress(v));
+    show_progress(cli, v);
     show_attempts(cli, v, n.now);
     if (cli_command_line(v, &command))
         field(cli, "command", command.ptr);

@@ -10,6 +10,7 @@
 #include "client/client_internal.h"
 #include "model/attempt.h"
 #include "model/codec.h"
+#include "model/progress.h"
 
 #define VIEW_BYTES_MAX (64 * 1024 * 1024)
 #define PAGE 200
@@ -25,6 +26,7 @@ struct weir_job_view {
     struct weir_attempt attempts[ATTEMPTS_MAX];
     size_t attempts_n;
     char *attempts_text, *progress; /* text: what the attempts point to */
+    struct wr_progress parts;
     struct wr_buf meta_value;
     struct weir_job_numbers numbers;
 };
@@ -39,6 +41,7 @@ weir_job_view_free(struct weir_job_view *v)
     wr_buf_fini(&v->errors);
     free(v->attempts_text);
     free(v->progress);
+    wr_progress_fini(&v->parts);
     wr_buf_fini(&v->meta_value);
     free(v);
 }
@@ -149,6 +152,13 @@ read_attempts(struct weir_job_view *v, struct wr_span errors)
     }
 }
 
+static void
+read_progress(struct weir_job_view *v)
+{
+    v->progress = strndup(v->job_state.progress.ptr, v->job_state.progress.len);
+    wr_progress_read(v->job_state.progress, &v->parts);
+}
+
 static struct weir_job_view *
 view_new(const char *queue, const struct raw *raw)
 {
@@ -163,7 +173,7 @@ view_new(const char *queue, const struct raw *raw)
     if (wr_record_read(raw->record, &v->record, &version))
         copy_text(v->type, sizeof(v->type), v->record.type);
     if (raw->state.len > 0 && wr_job_state_read(raw->state, &v->job_state))
-        v->progress = strndup(v->job_state.progress.ptr, v->job_state.progress.len);
+        read_progress(v);
     read_attempts(v, raw->errors);
     v->result = raw->result;
     fill_numbers(v, raw->now, raw->score);
@@ -279,6 +289,16 @@ const char *
 weir_job_view_progress(const struct weir_job_view *v)
 {
     return v->progress ? v->progress : "";
+}
+
+void
+weir_job_view_progress_parts(const struct weir_job_view *v, struct weir_progress *out)
+{
+    *out = (struct weir_progress){
+        .percent = v->progress ? v->parts.percent : -1,
+        .stage = wr_buf_span(&v->parts.stage).ptr,
+        .message = wr_buf_span(&v->parts.message).ptr,
+    };
 }
 
 const char *

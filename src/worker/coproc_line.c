@@ -219,6 +219,8 @@ take_member(const char *key, const struct wr_json_value *v, void *context,
         return take_result(key, v, l, err);
     if (strcmp(key, "error") == 0 || strcmp(key, "text") == 0)
         return take_text(key, v, &l->text, err);
+    if (strcmp(key, "stage") == 0)
+        return take_text(key, v, &l->stage, err);
     if (strcmp(key, "last") == 0) {
         l->last = v->kind == WR_JSON_BOOL && v->yes;
         return WEIR_OK;
@@ -263,6 +265,7 @@ clear(struct wr_coproc_line *l)
     l->why[0] = '\0';
     wr_buf_clear(&l->result);
     wr_buf_clear(&l->text);
+    wr_buf_clear(&l->stage);
 }
 
 static bool
@@ -297,7 +300,8 @@ wr_coproc_read(struct wr_coproc_line *l, const char *text, size_t len)
         l->word = WR_COPROC_GARBAGE;
         snprintf(l->why, sizeof(l->why), "%s", err.text);
     }
-    return rc != WEIR_E_NO_MEMORY && !l->result.failed && !l->text.failed;
+    return rc != WEIR_E_NO_MEMORY && !l->result.failed && !l->text.failed &&
+           !l->stage.failed;
 }
 
 void
@@ -305,4 +309,5 @@ wr_coproc_line_fini(struct wr_coproc_line *l)
 {
     wr_buf_fini(&l->result);
     wr_buf_fini(&l->text);
+    wr_buf_fini(&l->stage);
 }

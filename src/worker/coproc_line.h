@@ -45,6 +45,7 @@ struct wr_coproc_line {
     bool has_result;
     struct wr_buf result; /* its bytes */
     struct wr_buf text;   /* error, progress text, log line */
+    struct wr_buf stage;  /* of progress */
     char why[200];        /* GARBAGE */
 };
 

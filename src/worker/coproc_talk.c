@@ -157,7 +157,7 @@ judge_line(struct wr_coproc *p, struct weir_delivery *d, bool hello, char *why,
         return judge_answer(p, d != NULL, why, why_len);
     case WR_COPROC_PROGRESS:
         if (d && (l->call < 0 || l->call == p->call))
-            weir_delivery_progress(d, l->percent, text);
+            weir_delivery_progress_stage(d, wr_buf_span(&l->stage).ptr, l->percent, text);
         return WR_HEARD_NOTHING;
     case WR_COPROC_LOG:
         log_line(p, "logs", text, l->text.len);

@@ -73,7 +73,7 @@ struct weir_delivery {
     int64_t max_snoozes; /* 0: as the policy says */
     bool not_taken;      /* it was not run: this worker cannot, another may */
     bool progress_new;   /* it and the text: guarded by *mu, the runner's */
-    char progress[256];
+    char progress[512];
     pthread_mutex_t *mu;
 
     /* Of a command, valid when it has ended: how, and what is kept of its standard error

@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
+#include "model/progress.h"
 #include "worker/exec_args.h"
 #include "worker/exec_config.h"
 #include "worker/exec_env.h"
@@ -253,12 +254,12 @@ static void
 on_progress(void *context, const char *text)
 {
     const struct attempt *a = context;
-    char *rest;
-    long percent = strtol(text, &rest, 10);
+    struct wr_progress p = {0};
 
-    weir_delivery_progress(a->d, rest == text ? -1 : (int)percent,
-                           rest == text ? text + strspn(text, "- ")
-                                        : rest + strspn(rest, " "));
+    wr_progress_read(wr_span_str(text), &p);
+    weir_delivery_progress_stage(a->d, wr_buf_span(&p.stage).ptr, p.percent,
+                                 wr_buf_span(&p.message).ptr);
+    wr_progress_fini(&p);
 }
 
 static void

@@ -77,16 +77,23 @@ static enum wr_control_word
 progress(struct words *w, struct wr_exec_end *end)
 {
     char text[sizeof(end->progress)], *word;
-    int percent;
+    const char *stage;
+    int percent, at = 0;
 
     copy(text, sizeof(text), w->rest);
     word = next_word(w);
     percent = read_percent(word);
-    if (percent < 0)
+    if (percent < 0) {
         snprintf(end->progress, sizeof(end->progress), "- %.250s", text);
-    else
-        snprintf(end->progress, sizeof(end->progress), "%d %.250s", percent,
-                 strchr(word, '/') ? text : w->rest);
+        return WR_CONTROL_PROGRESS;
+    }
+    stage = strncmp(w->rest, "stage=", 6) == 0 ? next_word(w) : "";
+    at = snprintf(end->progress, sizeof(end->progress), "%d %.100s%s", percent, stage,
+                  *stage ? " " : "");
+    if (strchr(word, '/')) /* people like to read it as it was said */
+        at += snprintf(end->progress + at, sizeof(end->progress) - (size_t)at, "%.24s%s",
+                       word, *w->rest ? " " : "");
+    snprintf(end->progress + at, sizeof(end->progress) - (size_t)at, "%.100s", w->rest);
     return WR_CONTROL_PROGRESS;
 }
 

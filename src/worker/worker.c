@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "command/command.h"
+#include "model/progress.h"
 #include "model/retry.h"
 #include "worker/exec_config.h"
 #include "worker/worker_internal.h"
@@ -450,22 +451,32 @@ weir_delivery_meta(const struct weir_delivery *d, const char *name)
     return wr_record_meta(&d->record, name, value) ? wr_buf_span(value).ptr : NULL;
 }
 
+static void
+set_progress(struct weir_delivery *d, const char *stage, int percent, const char *text)
+{
+    struct wr_buf line = {0};
+
+    wr_progress_write(percent, wr_span_str(stage ? stage : ""),
+                      wr_span_str(text ? text : ""), &line);
+    pthread_mutex_lock(d->mu);
+    snprintf(d->progress, sizeof(d->progress), "%s",
+             (const char *)wr_buf_span(&line).ptr);
+    d->progress_new = true;
+    pthread_mutex_unlock(d->mu);
+    wr_buf_fini(&line);
+}
+
 void
 weir_delivery_progress(struct weir_delivery *d, int percent, const char *text)
 {
-    struct wr_buf shown = {0};
+    set_progress(d, NULL, percent, text);
+}
 
-    wr_text_escape(&shown, wr_span_str(text ? text : ""));
-    pthread_mutex_lock(d->mu);
-    if (percent >= 0)
-        snprintf(d->progress, sizeof(d->progress), "%d %.200s",
-                 percent < 100 ? percent : 100, (const char *)wr_buf_span(&shown).ptr);
-    else
-        snprintf(d->progress, sizeof(d->progress), "- %.200s",
-                 (const char *)wr_buf_span(&shown).ptr);
-    d->progress_new = true;
-    pthread_mutex_unlock(d->mu);
-    wr_buf_fini(&shown);
+void
+weir_delivery_progress_stage(struct weir_delivery *d, const char *stage, int percent,
+                             const char *text)
+{
+    set_progress(d, stage, percent, text);
 }
 
 void

@@ -108,6 +108,16 @@ work(struct weir_delivery *d, void *context)
 }
 
 static enum weir_outcome
+stages(struct weir_delivery *d, void *context)
+{
+    (void)context;
+    weir_delivery_progress_stage(d, "up load", 30, "3 of 10");
+    while (!shared->release && !weir_delivery_should_stop(d))
+        poll(NULL, 0, 2);
+    return WEIR_DONE;
+}
+
+static enum weir_outcome
 patient(struct weir_delivery *d, void *context)
 {
     (void)context;
@@ -136,6 +146,7 @@ handlers(struct weir_worker *w)
     other.queue = "other";
     if (weir_worker_handle(w, "work", work, NULL, &err) != WEIR_OK ||
         weir_worker_handle(w, "patient", patient, NULL, &err) != WEIR_OK ||
+        weir_worker_handle(w, "stages", stages, NULL, &err) != WEIR_OK ||
         weir_worker_exec(w, "cat", cat, &err) != WEIR_OK ||
         (with_cron && (weir_worker_cron(w, &nightly, &err) != WEIR_OK ||
                        weir_worker_cron(w, &other, &err) != WEIR_OK))) {
@@ -332,6 +343,40 @@ the_workers_keep_result_is_that_of_jobs_which_name_none(void **state)
     assert_true(has_result("silent", "hi"));
 }
 
+/* ---- progress ---- */
+
+static bool
+is_at(const char *id, int percent, const char *stage, const char *message)
+{
+    struct weir_job_view *v;
+    struct weir_progress p;
+    bool is;
+
+    if (weir_job_inspect(rig.client, "q", id, &v, NULL) != WEIR_OK)
+        return false;
+    weir_job_view_progress_parts(v, &p);
+    is = p.percent == percent && strcmp(p.stage, stage) == 0 &&
+         strcmp(p.message, message) == 0;
+    weir_job_view_free(v);
+    return is;
+}
+
+static void
+stage_percent_and_message_of_a_handler_are_read_while_it_runs_and_as_long_as_it_is_kept(
+    void **state)
+{
+    (void)state;
+    rig_start();
+    rig_enqueue(JOB(), "p", "stages");
+    AWAIT(is_at("p", 30, "up load", "3 of 10"));
+    shared->release = 1;
+    AWAIT(rig_is("p", "done"));
+    assert_true(is_at("p", 30, "up load", "3 of 10"));
+    rig_enqueue(((struct weir_job){WEIR_JOB_INIT}), "q", "stages");
+    AWAIT(rig_is("q", "gone")); /* and so is what it said */
+    assert_false(is_at("q", 30, "up load", "3 of 10"));
+}
+
 /* ---- cron entries ---- */
 
 static struct weir_cron_info *
@@ -470,6 +515,8 @@ main(void)
         TEST(a_hook_that_hangs_is_given_up_with_the_jobs_timeout_and_its_child_replaced),
         TEST(the_workers_job_timeout_is_that_of_jobs_which_name_none),
         TEST(the_workers_keep_result_is_that_of_jobs_which_name_none),
+        TEST(
+            stage_percent_and_message_of_a_handler_are_read_while_it_runs_and_as_long_as_it_is_kept),
         TEST(the_programs_cron_entries_are_stored_once_however_many_workers_declare_them),
         TEST(an_entry_that_a_person_changed_stays_so_until_a_worker_starts_anew),
         TEST(cron_entries_wait_until_redis_takes_them),

@@ -516,7 +516,7 @@ renewals_of_a_call_are_judged_one_by_one(void **state)
 }
 
 static void
-progress_is_written_for_a_held_job_alone_T15(void **state)
+progress_is_written_for_a_held_job_alone_T15_M10(void **state)
 {
     struct wr_job_state s;
 
@@ -568,7 +568,7 @@ main(void)
         RIG_TEST(a_renewal_after_the_answer_is_harmless_A1),
         RIG_TEST(a_renewal_tells_of_the_cancel_and_of_the_timeout_A24),
         RIG_TEST(renewals_of_a_call_are_judged_one_by_one),
-        RIG_TEST(progress_is_written_for_a_held_job_alone_T15),
+        RIG_TEST(progress_is_written_for_a_held_job_alone_T15_M10),
     };
 
     return RIG_MAIN(tests);

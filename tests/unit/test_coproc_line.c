@@ -144,6 +144,9 @@ progress_is_a_number_a_text_or_both(void **state)
                      WR_COPROC_PROGRESS);
     assert_int_equal(line.percent, 33);
     assert_string_equal(line.text.ptr, "x");
+    assert_int_equal(line.stage.len, 0);
+    assert_int_equal(read_line("{\"progress\":9,\"stage\":\"cut\"}"), WR_COPROC_PROGRESS);
+    assert_string_equal(line.stage.ptr, "cut");
     assert_int_equal(read_line("{\"progress\":\"nearly\"}"), WR_COPROC_PROGRESS);
     assert_int_equal(line.percent, -1);
     assert_int_equal(line.call, -1);

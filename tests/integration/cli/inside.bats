@@ -37,6 +37,7 @@ PY
     [ "$(lines "$WEIR" progress 40 resizing now)" = 'progress 40 resizing now' ]
     [ "$(lines "$WEIR" progress 3/12)" = 'progress 3/12' ]
     [ "$(lines "$WEIR" progress 7%)" = 'progress 7%' ]
+    [ "$(lines "$WEIR" progress 3/12 --stage 'up load' a file)" = 'progress 3/12 stage=up%20load a file' ]
     [ "$(lines "$WEIR" note 'got  it' all)" = 'note got  it all' ]
     [ "$(lines "$WEIR" heartbeat)" = heartbeat ]
     [ "$(lines "$WEIR" extend 5m)" = 'extend 5m' ]
