@@ -454,7 +454,7 @@ main(void)
         return 2;
     rig.handlers = handlers;
     rig.server = redis_server_start(NULL);
-    failed = cmocka_run_group_tests_name("chain", tests, NULL, NULL);
+    failed = RUN_TESTS("chain", tests, NULL, NULL);
     redis_server_stop(rig.server);
     return failed;
 }

@@ -4,7 +4,7 @@
  *
  * WEIR_CRON_SECONDS=N  how long the entry of each second is watched (default 5)
  */
-#include "support/cmocka_all.h"
+#include "support/test_program.h"
 
 #include <poll.h>
 #include <signal.h>
@@ -573,5 +573,5 @@ main(void)
                                fresh),
     };
 
-    return cmocka_run_group_tests(tests, open_all, close_all);
+    return RUN_TESTS("cron", tests, open_all, close_all);
 }

@@ -1,5 +1,5 @@
 /* The private server: starts with nothing configured, keeps its jobs, leaves nothing. */
-#include "support/cmocka_all.h"
+#include "support/test_program.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -523,5 +523,5 @@ main(void)
         EMBED_TEST(nobody_answers_where_there_is_nothing),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS("embed", tests, NULL, NULL);
 }

@@ -387,7 +387,7 @@ main(void)
         return 1;
     rig.handlers = handlers;
     rig.server = redis_server_start(NULL);
-    failed = cmocka_run_group_tests_name("exec jobs", tests, NULL, NULL);
+    failed = RUN_TESTS("exec jobs", tests, NULL, NULL);
     redis_server_stop(rig.server);
     snprintf(remove, sizeof(remove), "rm -rf %s", folder);
     return system(remove) != 0 ? 1 : failed;

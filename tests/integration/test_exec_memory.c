@@ -3,7 +3,7 @@
  * comes back, nothing hangs, nothing crashes, and the next command runs. This program
  * has a malloc of its own; under the sanitizers, which have theirs, it does nothing.
  */
-#include "support/cmocka_all.h"
+#include "support/test_program.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -249,5 +249,5 @@ main(void)
 
     shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
                   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS("exec_memory", tests, NULL, NULL);
 }

@@ -358,7 +358,7 @@ main(void)
     setenv("FLOOD", storm_jobs() >= 10000 ? "100" : "3", 1);
     rig.handlers = handlers;
     rig.server = redis_server_start(NULL);
-    failed = cmocka_run_group_tests_name("exec storm", tests, NULL, NULL);
+    failed = RUN_TESTS("exec storm", tests, NULL, NULL);
     redis_server_stop(rig.server);
     rmdir(folder);
     return failed;

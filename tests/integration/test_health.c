@@ -184,10 +184,8 @@ main(void)
     };
     int failed;
 
-    if (getenv("WEIR_ONLY")) /* a pattern of names: *zombies* */
-        cmocka_set_test_filter(getenv("WEIR_ONLY"));
     rig.server = redis_server_start(snapshots);
-    failed = cmocka_run_group_tests_name("health", tests, NULL, NULL);
+    failed = RUN_TESTS("health", tests, NULL, NULL);
     redis_server_stop(rig.server);
     return failed;
 }

@@ -323,7 +323,7 @@ main(void)
     int failed;
 
     rig.server = redis_server_start(NULL);
-    failed = cmocka_run_group_tests_name("output", tests, NULL, NULL);
+    failed = RUN_TESTS("output", tests, NULL, NULL);
     redis_server_stop(rig.server);
     return failed;
 }

@@ -1,5 +1,5 @@
 /* The scheduler against a real server: punctual, alone, and calm when Redis is not. */
-#include "support/cmocka_all.h"
+#include "support/test_program.h"
 
 #include <poll.h>
 #include <pthread.h>
@@ -804,5 +804,5 @@ main(void)
         SCHED_TEST(it_ends_when_the_other_end_of_its_stop_pipe_is_closed),
     };
 
-    return cmocka_run_group_tests(tests, open_all, close_all);
+    return RUN_TESTS("sched", tests, open_all, close_all);
 }

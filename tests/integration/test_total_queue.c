@@ -370,7 +370,7 @@ main(void)
         return 2;
     rig.handlers = handlers;
     rig.server = redis_server_start(NULL);
-    failed = cmocka_run_group_tests_name("total queue", tests, NULL, NULL);
+    failed = RUN_TESTS("total queue", tests, NULL, NULL);
     redis_server_stop(rig.server);
     return failed;
 }

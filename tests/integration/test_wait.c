@@ -429,7 +429,7 @@ main(void)
         return 2;
     rig.handlers = handlers;
     rig.server = redis_server_start(NULL);
-    failed = cmocka_run_group_tests_name("wait", tests, NULL, NULL);
+    failed = RUN_TESTS("wait", tests, NULL, NULL);
     redis_server_stop(rig.server);
     return failed;
 }

@@ -490,9 +490,7 @@ main(int argc, char **argv)
         return tick(argv[2]);
     assert_true(readlink("/proc/self/exe", self, sizeof(self) - 1) > 0);
     rig.server = redis_server_start(NULL);
-    if (getenv("WEIR_ONLY")) /* a pattern of names: *zombies* */
-        cmocka_set_test_filter(getenv("WEIR_ONLY"));
-    failed = cmocka_run_group_tests_name("worker_cut", tests, NULL, NULL);
+    failed = RUN_TESTS("worker_cut", tests, NULL, NULL);
     redis_server_stop(rig.server);
     return failed;
 }

@@ -561,9 +561,7 @@ main(void)
                   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     rig.handlers = handlers;
     rig.server = redis_server_start(NULL);
-    if (getenv("WEIR_ONLY")) /* a pattern of names: *zombies* */
-        cmocka_set_test_filter(getenv("WEIR_ONLY"));
-    failed = cmocka_run_group_tests_name("worker_signals", tests, NULL, NULL);
+    failed = RUN_TESTS("worker_signals", tests, NULL, NULL);
     redis_server_stop(rig.server);
     return failed;
 }

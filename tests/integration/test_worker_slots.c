@@ -494,7 +494,7 @@ main(void)
     shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
                   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     rig.server = redis_server_start(NULL);
-    failed = cmocka_run_group_tests_name("worker_slots", tests, NULL, NULL);
+    failed = RUN_TESTS("worker_slots", tests, NULL, NULL);
     redis_server_stop(rig.server);
     return failed;
 }

@@ -448,9 +448,7 @@ main(void)
     wr_log_setup_from_env();
     rig.handlers = handlers;
     rig.server = redis_server_start(NULL);
-    if (getenv("WEIR_ONLY")) /* a pattern of names: *zombies* */
-        cmocka_set_test_filter(getenv("WEIR_ONLY"));
-    failed = cmocka_run_group_tests_name("worker_storm", tests, NULL, NULL);
+    failed = RUN_TESTS("worker_storm", tests, NULL, NULL);
     redis_server_stop(rig.server);
     return failed;
 }

@@ -280,7 +280,7 @@ main(void)
     wr_log_setup_from_env();
     rig.handlers = handlers;
     rig.server = redis_server_start(NULL);
-    failed = cmocka_run_group_tests_name("worker_wait", tests, NULL, NULL);
+    failed = RUN_TESTS("worker_wait", tests, NULL, NULL);
     redis_server_stop(rig.server);
     return failed;
 }

@@ -5,8 +5,8 @@
 #ifndef INTEGRATION_WORKER_RIG_H
 #define INTEGRATION_WORKER_RIG_H
 
-#include "support/cmocka_all.h"
 #include "support/redis_server.h"
+#include "support/test_program.h"
 #include "support/worker_process.h"
 
 struct worker_rig {

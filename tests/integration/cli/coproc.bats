@@ -11,7 +11,8 @@ setup() {
     use_server main
     # The system's: wrappers that choose one take half a second.
     python=$(PATH=/usr/bin:$PATH command -v python3) || skip 'no python3'
-    bad=$BATS_TEST_DIRNAME/coproc_bad.py
+    bad=$BATS_TEST_TMPDIR/coproc_bad.py # of this test alone: its processes are looked for
+    cp "$BATS_TEST_DIRNAME/coproc_bad.py" "$bad"
     export STARTS=$BATS_TEST_TMPDIR/starts FLAG=$BATS_TEST_TMPDIR/flag SLEEP=311.$$
     : >"$STARTS"
 }

@@ -99,8 +99,13 @@ setup() { use_server main; }
 }
 
 @test "an attempt that comes too late does not expire: the job has started (T12)" {
-    "$WEIR" enqueue t -q r --id a --expires 300ms --backoff fixed:500ms --retry 1
-    "$WEIR" work -q r --max-jobs 1 -- false 3>&-
+    # A worker that waits already starts it long before it expires.
+    "$WEIR" work -q r --max-jobs 1 -- false 3>&- &
+    pid=$!
+    waits() { redis client list | grep -q 'name=weir-work .* cmd=blpop'; }
+    until_true waits
+    "$WEIR" enqueue t -q r --id a --expires 1s --backoff fixed:1200ms --retry 1
+    wait "$pid"
     "$WEIR" work -q r -- true 3>&- &
     pid=$!
     until_true sh -c '[ "$("$0" audit -q r --json | jq .done)" = 1 ]' "$WEIR"
