@@ -86,7 +86,7 @@ deaf(struct weir_delivery *d, void *context)
 static enum weir_outcome
 spin(struct weir_delivery *d, void *context)
 {
-    int64_t end = wr_clock_ms() + 4000;
+    int64_t end = wr_clock_ms() + 2500; /* two leases and a half */
 
     (void)d;
     (void)context;

@@ -102,7 +102,7 @@ setup() { use_server main; }
     # A worker that waits already starts it long before it expires.
     "$WEIR" work -q r --max-jobs 1 -- false 3>&- &
     pid=$!
-    waits() { redis client list | grep -q 'name=weir-work .* flags=b'; }
+    waits() { redis client list | grep -q 'name=weir-wait .* flags=b'; }
     until_true waits
     "$WEIR" enqueue t -q r --id a --expires 1s --backoff fixed:1200ms --retry 1
     wait "$pid"
