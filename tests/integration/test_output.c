@@ -231,7 +231,7 @@ a_job_prints_at_its_own_speed_while_redis_stands_still_N01(void **state)
     took = weir_job_view_result(v, &len);
     assert_true(len > 0 && atoi(took) < 5000);
     weir_job_view_free(v);
-    assert_true(shows("a", "line 199999\n"));
+    AWAIT(shows("a", "line 199999\n"));
     assert_int_equal((int64_t)got.text.len + got.left_out, 6 + 200000 * 12);
 }
 

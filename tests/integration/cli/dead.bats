@@ -42,7 +42,7 @@ dead() {
     [ "$(dead r dead)" = 30 ]
     exits 64 "$WEIR" dead retry --all -q r --yes --rate fast
     exits 64 "$WEIR" dead retry --rate 5/s x
-    "$WEIR" dead retry --all -q r --yes --rate 20/s 2>"$BATS_TEST_TMPDIR/log" 3>&- &
+    "$WEIR" dead retry --all -q r --yes --rate 3/s 2>"$BATS_TEST_TMPDIR/log" 3>&- &
     pid=$!
     until_true sh -c '[ "$("$0" queue ls --json | jq .ready)" -ge 3 ]' "$WEIR"
     kill -INT "$pid"

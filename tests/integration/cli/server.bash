@@ -30,9 +30,9 @@ redis() {
     redis-cli -s "$(server_socket main)" "$@"
 }
 
-# until_true COMMAND...: tries it for ten seconds.
+# until_true COMMAND...: tries it for a minute, which is a bound on hangs alone.
 until_true() {
-    local end=$((SECONDS + 10))
+    local end=$((SECONDS + 60))
     until "$@"; do
         if ((SECONDS > end)); then
             echo "never came true: $*" >&2

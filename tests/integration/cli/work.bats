@@ -218,7 +218,7 @@ one_worker_is_up() {
 sleeper_runs() { pgrep -f "^sleep 99732.$$\$"; }
 
 @test "what commands left behind ends, also when their spawner is killed (F37)" {
-    "$WEIR" enqueue t --id leaves
+    "$WEIR" enqueue t --id leaves --backoff fixed:1h
     "$WEIR" work -q default -c 1 -- sh -c "env -i setsid sleep 99732.$$ & exec sleep 1000" 2>/dev/null 3>&- &
     daemon=$!
     until_true sleeper_runs
@@ -227,11 +227,13 @@ sleeper_runs() { pgrep -f "^sleep 99732.$$\$"; }
     kill -9 "$spawner"
     gone() { ! sleeper_runs; }
     until_true gone
-    "$WEIR" job cancel leaves
+    "$WEIR" enqueue t --id again
+    until_true sleeper_runs
+    "$WEIR" job cancel again
+    until_true gone
     kill -TERM "$daemon"
     wait "$daemon"
     daemon=
-    until_true gone
 }
 
 # Its worker has no handler for this type: another may come.
