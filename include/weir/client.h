@@ -213,8 +213,10 @@ weir_result_wait_each(struct weir_client *client, const char *queue,
                       struct weir_error *err) WEIR_MUST_CHECK;
 /*
  * Request and response: stores the job and waits for its end, as the two calls, but sees
- * also the end of a job that is over at once. A job without id gets one. Errors of both;
- * after E_TIMEOUT and E_NO_REPLY the job may still run.
+ * also the end of a job that is over at once, and is faster: who waits is registered by
+ * the same call to Redis that stores the job. A job without id gets one; one that exists
+ * with the same record is waited for, or looked at if it has ended. Errors of both; after
+ * E_TIMEOUT and E_NO_REPLY the job may still run.
  */
 WEIR_API enum weir_err
 weir_call(struct weir_client *client, const struct weir_job *job, int64_t timeout_ms,

@@ -43,5 +43,6 @@
 -- detail of every item that was not stored now.
 --- @include admit
 
-return admit(k, {now = now_arg, channel = channel, number = number, mark = mark},
-             ARGV, ITEM_FIRST, ITEM_WORDS, false)
+local now, later = clock(now_arg)
+local a = {now = now, later = later, channel = channel, number = number, mark = mark}
+return admit(k, a, ARGV, ITEM_FIRST, ITEM_WORDS, false)

@@ -26,8 +26,7 @@
 --- @include clock
 --- @include engine
 --- @include place
-
-local WAITERS_MAX = 1000
+--- @include waiters
 
 -- Decide.
 local now = clock(now_arg)
@@ -41,17 +40,11 @@ end
 if redis.call('ZSCORE', dead, id) or redis.call('ZSCORE', kept, id) then
   return {'ENDED'}
 end
-local list, channel = {}, string.match(tag, '^[^/]+')
-for other, untl in string.gmatch(redis.call('HGET', waiters, id) or '', '(%S+) (%d+)') do
-  if tonumber(untl) > now and string.match(other, '^[^/]+') ~= channel then
-    list[#list + 1] = other .. ' ' .. untl
-  end
-end
-if #list >= WAITERS_MAX then
+local waiting = waiters_with(k, id, tag, keep, now)
+if not waiting then
   return {'MANY'}
 end
 
 -- Apply.
-list[#list + 1] = tag .. ' ' .. digits(now + keep)
-redis.call('HSET', waiters, id, table.concat(list, ' '))
+redis.call('HSET', waiters, id, waiting)
 return {'OK'}

@@ -151,10 +151,10 @@ local function notes_unpack(text)
   return notes
 end
 
--- admit(k, a, argv, first, words): the whole of enqueue and of schedule.
--- a: now_arg, channel, number, mark. Answers the reply.
+-- admit(k, a, argv, first, words, has_due): the whole of enqueue and of schedule.
+-- a: now and later of the clock, channel, number, mark. Answers the reply.
 local function admit(k, a, argv, first, words, has_due)
-  local now, later = clock(a.now)
+  local now, later = a.now, a.later
   local q = redis.call('HMGET', k.config, 'engine', 'paused', 'payload_max', 'long', 'retry', 'backoff')
   k.defaults = defaults_of(q[5], q[6])
   local made = 0

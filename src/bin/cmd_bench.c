@@ -59,6 +59,7 @@ struct bench {
     char ns[64];
     const char *url;
     int64_t jobs, payload_bytes, slots;
+    int64_t p50; /* of what was measured last */
     struct cli_json *json;
     char *payload;
 };
@@ -217,18 +218,29 @@ by_size(const void *a, const void *b)
     return *x < *y ? -1 : *x > *y;
 }
 
-/* p50, p99, max and min of n numbers, divided by `unit`. */
+/* p50, p99, max and min of n numbers, divided by `unit`. *p50: undivided. */
 static struct cli_json *
-spread(int64_t *values, size_t n, double unit)
+spread(int64_t *values, size_t n, double unit, int64_t *p50)
 {
     struct cli_json *j = cli_json_new();
 
     qsort(values, n, sizeof(*values), by_size);
+    *p50 = values[n / 2];
     cli_json_real(j, "p50", (double)values[n / 2] / unit);
     cli_json_real(j, "p99", (double)values[n - 1 - n / 100] / unit);
     cli_json_real(j, "max", (double)values[n - 1] / unit);
     cli_json_real(j, "min", (double)values[0] / unit);
     return j;
+}
+
+/* The bare loop, and what was measured before as a multiple of it. */
+static void
+tell_against(struct bench *b, int64_t *us, const char *name, const char *ratio)
+{
+    int64_t measured = b->p50;
+
+    cli_json_adopt(b->json, name, spread(us, LATENCY_JOBS, 1, &b->p50));
+    cli_json_real(b->json, ratio, b->p50 > 0 ? (double)measured / (double)b->p50 : 0);
 }
 
 static enum weir_err
@@ -252,7 +264,7 @@ bench_latency(struct bench *b, struct weir_error *err)
     }
     end_worker(worker);
     if (rc == WEIR_OK)
-        cli_json_adopt(b->json, "start_latency_us", spread(us, LATENCY_JOBS, 1));
+        cli_json_adopt(b->json, "start_latency_us", spread(us, LATENCY_JOBS, 1, &b->p50));
     free(us);
     return rc;
 }
@@ -323,7 +335,7 @@ bench_hop(struct bench *b, struct weir_error *err)
     wr_conn_close(push);
     end_worker(taker);
     if (rc == WEIR_OK)
-        cli_json_adopt(b->json, "hop_and_ping_us", spread(us, LATENCY_JOBS, 1));
+        tell_against(b, us, "hop_and_ping_us", "start_per_hop_and_ping");
     free(us);
     return rc;
 }
@@ -390,7 +402,7 @@ bench_two_hops(struct bench *b, struct weir_error *err)
     wr_conn_close(c);
     end_worker(other);
     if (rc == WEIR_OK)
-        cli_json_adopt(b->json, "two_hops_us", spread(us, LATENCY_JOBS, 1));
+        tell_against(b, us, "two_hops_us", "call_per_two_hops");
     free(us);
     return rc;
 }
@@ -416,7 +428,7 @@ bench_call(struct bench *b, struct weir_error *err)
     }
     end_worker(worker);
     if (rc == WEIR_OK)
-        cli_json_adopt(b->json, "call_us", spread(us, LATENCY_JOBS, 1));
+        cli_json_adopt(b->json, "call_us", spread(us, LATENCY_JOBS, 1, &b->p50));
     free(us);
     return rc == WEIR_OK ? bench_two_hops(b, err) : rc;
 }
@@ -449,7 +461,7 @@ bench_lateness(struct bench *b, struct weir_error *err)
     for (int i = 0; i < LATENESS_JOBS; i++)
         us[i] = shared->late_us[i];
     if (rc == WEIR_OK)
-        cli_json_adopt(b->json, "lateness_ms", spread(us, LATENESS_JOBS, 1000));
+        cli_json_adopt(b->json, "lateness_ms", spread(us, LATENESS_JOBS, 1000, &b->p50));
     free(us);
     return rc;
 }

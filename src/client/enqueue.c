@@ -227,6 +227,14 @@ may_replace(const struct weir_job *job)
     return job->replace || *unique_mode(job);
 }
 
+bool
+wr_client_may_replace(const struct weir_job *given)
+{
+    struct weir_job job = known_job(given);
+
+    return may_replace(&job);
+}
+
 static enum weir_err
 prepare(const struct weir_job *given, struct prepared *p, struct weir_error *err)
 {
@@ -480,6 +488,40 @@ weir_job_enqueue(struct weir_client *c, const struct weir_job *job,
                       : send_batch(c, queue, &p.item, 1, &to, err);
     }
     to->code = rc;
+    prepared_fini(&p);
+    return rc;
+}
+
+enum weir_err
+wr_client_enqueue_waited(struct weir_client *c, const struct weir_job *job,
+                         const struct wr_waiter *waiter, bool *told,
+                         struct weir_error *err)
+{
+    struct prepared p = {0};
+    struct weir_enqueued out = {0};
+    struct wr_call_slot *slot = NULL;
+    struct wr_admitted answer;
+    struct wr_queue *queue;
+    enum weir_err rc = wr_client_queue(c, job->queue, &queue, err);
+
+    *told = false;
+    if (rc == WEIR_OK)
+        rc = prepare(job, &p, err);
+    if (rc == WEIR_OK && !(slot = take_slot(c, queue)))
+        rc = wr_fail(err, WEIR_E_NO_MEMORY, 0, "enqueue");
+    if (slot) {
+        rc = wr_store_call(c->store, queue, &slot->channel, &p.item, waiter, &answer,
+                           err);
+        give_slot(c, slot);
+    }
+    if (rc == WEIR_OK) {
+        out.id = p.id;
+        rc = read_answer(&answer, &out, err);
+        *told = answer.word == WR_ADMIT_STORED ||
+                (answer.word == WR_ADMIT_EXISTS && strcmp(answer.detail, "-") != 0 &&
+                 strcmp(answer.detail, "dead") != 0 &&
+                 strcmp(answer.detail, "done") != 0);
+    }
     prepared_fini(&p);
     return rc;
 }

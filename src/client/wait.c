@@ -259,6 +259,7 @@ static enum weir_err
 wait_register(struct wait *w, struct weir_error *err)
 {
     enum weir_err rc = find_listener(w, err);
+    struct wr_waiter waiter = {w->tag, KEEP_MS};
 
     w->refresh_ms = wr_clock_ms() + REFRESH_MS;
     for (size_t i = 0; i < w->n && rc == WEIR_OK && !w->stopped; i++) {
@@ -267,8 +268,8 @@ wait_register(struct wait *w, struct weir_error *err)
 
         if (t->over)
             continue;
-        rc = wr_store_wait(w->client->store, t->queue, wr_span_str(t->id), w->tag,
-                           KEEP_MS, w->early, &ended, err);
+        rc = wr_store_wait(w->client->store, t->queue, wr_span_str(t->id), &waiter,
+                           w->early, &ended, err);
         if (rc == WEIR_OK && ended)
             rc = look_and_conclude(w, t, err);
         if (rc != WEIR_OK && !is_passing(rc)) {
@@ -524,6 +525,39 @@ register_early(struct wait *w, struct one *one, struct weir_error *err)
     return wait_register(w, err);
 }
 
+/* Of a job that may take the place of another: the registration comes first, for nothing
+ * if it gets that one's id. *told: that id's end will be told. */
+static enum weir_err
+replace_waited(struct wait *w, struct one *one, const struct weir_job *job, bool *told,
+               struct weir_enqueued *out, struct weir_error *err)
+{
+    enum weir_err rc = register_early(w, one, err);
+
+    *told = false;
+    if (rc != WEIR_OK)
+        return rc;
+    rc = weir_job_enqueue(w->client, job, out, err);
+    if (rc == WEIR_OK && strcmp(out->id.str, job->id) != 0)
+        w->targets[0].id = out->id.str;
+    else
+        *told = true;
+    return rc;
+}
+
+/* In one call: the script that stores the job registers who waits. */
+static enum weir_err
+enqueue_waited(struct wait *w, const struct weir_job *job, bool *told,
+               struct weir_error *err)
+{
+    struct wr_waiter waiter = {w->tag, KEEP_MS};
+    enum weir_err rc = find_listener(w, err);
+
+    *told = false;
+    w->refresh_ms = wr_clock_ms() + REFRESH_MS;
+    return rc == WEIR_OK ? wr_client_enqueue_waited(w->client, job, &waiter, told, err)
+                         : rc;
+}
+
 enum weir_err
 weir_call(struct weir_client *c, const struct weir_job *given, int64_t timeout_ms,
           struct weir_job_view **out, struct weir_error *err)
@@ -541,8 +575,10 @@ weir_call(struct weir_client *c, const struct weir_job *given, int64_t timeout_m
                      .each = keep_one,
                      .context = &one};
     char id[WR_ID_LEN + 1];
+    struct weir_enqueued placed;
     struct weir_error own = {0};
     enum weir_err rc;
+    bool told = false;
 
     *out = NULL;
     err = err ? err : &own;
@@ -555,14 +591,15 @@ weir_call(struct weir_client *c, const struct weir_job *given, int64_t timeout_m
     target.id = job.id;
     rc = wr_client_queue(c, job.queue, &target.queue, err);
     if (rc == WEIR_OK)
-        rc = register_early(&w, &one, err);
-    if (rc == WEIR_OK)
-        rc = weir_job_enqueue(c, &job, NULL, err);
+        rc = wr_client_may_replace(&job)
+                 ? replace_waited(&w, &one, &job, &told, &placed, err)
+                 : enqueue_waited(&w, &job, &told, err);
     if (rc != WEIR_OK) {
         weir_job_view_free(one.view);
         wait_end(&w);
         return rc;
     }
-    wait_for_ends(&w, true);
+    w.early = false;
+    wait_for_ends(&w, told);
     return answer(&one, out, err);
 }

@@ -1,4 +1,5 @@
 /* How jobs come in: enqueue, schedule, replace, farewell. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,21 +95,37 @@ id_word(const struct wr_admit *item, char tabbed[32])
     return (struct wr_span){tabbed, item->id.len + 1};
 }
 
+/* Jobs that go in one call. */
+struct batch {
+    struct wr_channel *channel;
+    const struct wr_admit *items;
+    size_t n;
+    struct wr_admitted *out;
+    const struct wr_waiter *waiter; /* NULL: nobody waits for the first one's end */
+    bool gap;
+};
+
 static void
-fill_admit(struct wr_call *c, const struct wr_channel *channel, const char *mark,
-           const struct wr_admit *items, size_t n, bool due, char (*tabbed)[32])
+fill_admit(struct wr_call *c, const struct batch *b, const char *mark, bool due,
+           char (*tabbed)[32])
 {
     wr_call_now(c);
-    wr_call_str(c, channel->name);
-    wr_call_int(c, channel->number);
+    wr_call_str(c, b->channel->name);
+    wr_call_int(c, b->channel->number);
     wr_call_str(c, mark);
-    for (size_t i = 0; i < n; i++) {
-        wr_call_arg(c, id_word(&items[i], tabbed ? tabbed[i] : NULL));
-        wr_call_arg(c, items[i].head);
-        wr_call_arg(c, items[i].tail);
-        wr_call_arg(c, items[i].unique);
-        if (due)
-            wr_call_arg(c, items[i].due);
+    if (b->waiter) {
+        wr_call_str(c, b->waiter->tag);
+        wr_call_int(c, b->waiter->keep_ms);
+    }
+    for (size_t i = 0; i < b->n; i++) {
+        const struct wr_admit *item = &b->items[i];
+
+        wr_call_arg(c, id_word(item, tabbed ? tabbed[i] : NULL));
+        wr_call_arg(c, item->head);
+        wr_call_arg(c, item->tail);
+        wr_call_arg(c, item->unique);
+        if (due || b->waiter)
+            wr_call_arg(c, item->due);
     }
 }
 
@@ -126,41 +143,48 @@ enroll_again(struct wr_store *store, struct wr_queue *queue, struct weir_error *
 
 /* Sends it once, in the words of the engine that the queue is believed to have. */
 static enum weir_err
-admit_call(struct wr_call *c, const struct wr_channel *channel,
-           const struct wr_admit *items, size_t n, struct wr_admitted *out, bool *again,
-           struct weir_error *err)
+admit_call(struct wr_call *c, const struct batch *b, bool *again, struct weir_error *err)
 {
-    char(*tabbed)[32] = NULL;
-    struct wr_channel mark;
+    char(*tabbed)[32] = NULL, mark[64];
     enum weir_err rc;
 
-    for (size_t i = 0; i < n; i++)
-        c->one_engine = c->one_engine || is_unnamed(&items[i]);
+    for (size_t i = 0; i < b->n; i++)
+        c->one_engine = c->one_engine || is_unnamed(&b->items[i]);
     if (c->one_engine && c->engine == WR_ENGINE_STREAM) {
-        tabbed = calloc(n, sizeof(*tabbed));
+        tabbed = calloc(b->n, sizeof(*tabbed));
         if (!tabbed)
             return wr_fail(err, WEIR_E_NO_MEMORY, 0, "enqueue");
     }
-    wr_channel_renew(&mark);
-    fill_admit(c, channel, mark.name, items, n, has_due(items, n), tabbed);
+    snprintf(mark, sizeof(mark), "%s-%" PRId64, b->channel->name, b->channel->number);
+    fill_admit(c, b, mark, has_due(b->items, b->n), tabbed);
     rc = wr_call_run(c, err);
     *again = rc == WEIR_OK && (wr_call_is(c, "CLASH") || wr_call_is(c, "LATE"));
+    if (rc == WEIR_OK && b->waiter && wr_call_is(c, "MANY"))
+        rc = wr_fail(err, WEIR_E_REFUSED, 0,
+                     "too many wait for the end of this job already");
     if (rc == WEIR_OK && !*again)
-        rc = read_notes(c, 2, n, out, err);
+        rc = read_notes(c, 2, b->n, b->out, err);
     if (rc == WEIR_OK && !*again && tabbed)
-        rc = count_ids(c, items, n, out, err);
+        rc = count_ids(c, b->items, b->n, b->out, err);
     free(tabbed);
     return rc;
+}
+
+static const struct wr_script *const *
+admit_pair(const struct batch *b)
+{
+    return b->waiter                 ? wr_pair_call
+           : has_due(b->items, b->n) ? wr_pair_schedule
+                                     : wr_pair_enqueue;
 }
 
 /* One try under one channel number. *again: the number was spent by another call, so a
  * new channel is needed; nothing changed. */
 static enum weir_err
-admit_once(struct wr_store *store, struct wr_queue *queue, struct wr_channel *channel,
-           const struct wr_admit *items, size_t n, struct wr_admitted *out, bool *gap,
-           bool *again, struct weir_error *err)
+admit_once(struct wr_store *store, struct wr_queue *queue, struct batch *b, bool *again,
+           struct weir_error *err)
 {
-    bool due = has_due(items, n), fresh = !queue->enrolled, other;
+    bool fresh = !queue->enrolled, other;
     struct wr_call c;
     enum weir_err rc;
 
@@ -172,16 +196,15 @@ admit_once(struct wr_store *store, struct wr_queue *queue, struct wr_channel *ch
             return rc;
     }
     for (int tries = 0;; tries++) {
-        wr_call_init(&c, store, queue, due ? wr_pair_schedule : wr_pair_enqueue);
-        rc = admit_call(&c, channel, items, n, out, again, err);
+        wr_call_init(&c, store, queue, admit_pair(b));
+        rc = admit_call(&c, b, again, err);
         other = rc == WEIR_E_WRONG_ENGINE && (int)c.engine != queue->engine;
         if (!other || tries == 3)
             break;
         wr_call_fini(&c);
     }
     if (rc == WEIR_OK && !*again) {
-        if (gap)
-            *gap = wr_call_is(&c, "GAP");
+        b->gap = wr_call_is(&c, "GAP");
         if (wr_reply_int(wr_reply_at(c.reply, 1)) == 1 && !fresh)
             rc = enroll_again(store, queue, err);
     }
@@ -189,34 +212,55 @@ admit_once(struct wr_store *store, struct wr_queue *queue, struct wr_channel *ch
     return rc;
 }
 
-enum weir_err
-wr_store_enqueue(struct wr_store *store, struct wr_queue *queue,
-                 struct wr_channel *channel, const struct wr_admit *items, size_t n,
-                 struct wr_admitted *out, bool *gap, struct weir_error *err)
+static enum weir_err
+admit_all(struct wr_store *store, struct wr_queue *queue, struct batch *b,
+          struct weir_error *err)
 {
     bool again = true;
     enum weir_err rc = WEIR_OK;
 
-    if (gap)
-        *gap = false;
-    for (size_t i = 0; i < n; i++)
-        out[i] = (struct wr_admitted){.word = WR_ADMIT_STORED};
-    if (n == 0 || n > WR_BATCH_MAX)
+    for (size_t i = 0; i < b->n; i++)
+        b->out[i] = (struct wr_admitted){.word = WR_ADMIT_STORED};
+    if (b->n == 0 || b->n > WR_BATCH_MAX)
         return wr_fail(err, WEIR_E_ARG, 0, "a batch has 1 to %d jobs", WR_BATCH_MAX);
     for (int tries = 0; again && tries < 3; tries++) {
-        if (channel->name[0] == '\0')
-            wr_channel_renew(channel);
-        rc = admit_once(store, queue, channel, items, n, out, gap, &again, err);
+        if (b->channel->name[0] == '\0')
+            wr_channel_renew(b->channel);
+        rc = admit_once(store, queue, b, &again, err);
         if (again || rc != WEIR_OK)
-            wr_channel_renew(channel);
+            wr_channel_renew(b->channel);
         else
-            channel->number++;
+            b->channel->number++;
         if (rc != WEIR_OK)
             return rc;
     }
     if (again)
         return wr_fail(err, WEIR_E_BUG, 0, "new channels clash again and again");
     return WEIR_OK;
+}
+
+enum weir_err
+wr_store_enqueue(struct wr_store *store, struct wr_queue *queue,
+                 struct wr_channel *channel, const struct wr_admit *items, size_t n,
+                 struct wr_admitted *out, bool *gap, struct weir_error *err)
+{
+    struct batch b = {.channel = channel, .items = items, .n = n, .out = out};
+    enum weir_err rc = admit_all(store, queue, &b, err);
+
+    if (gap)
+        *gap = b.gap;
+    return rc;
+}
+
+enum weir_err
+wr_store_call(struct wr_store *store, struct wr_queue *queue, struct wr_channel *channel,
+              const struct wr_admit *item, const struct wr_waiter *waiter,
+              struct wr_admitted *out, struct weir_error *err)
+{
+    struct batch b = {
+        .channel = channel, .items = item, .n = 1, .out = out, .waiter = waiter};
+
+    return admit_all(store, queue, &b, err);
 }
 
 static void

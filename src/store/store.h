@@ -107,6 +107,19 @@ enum weir_err wr_store_enqueue(struct wr_store *store, struct wr_queue *queue,
                                struct wr_channel *channel, const struct wr_admit *items,
                                size_t n, struct wr_admitted *out, bool *gap,
                                struct weir_error *err) WEIR_MUST_CHECK;
+/* Who waits for the end of a job: what tells it begins with tag, "CHANNEL/NUMBER" of
+ * lua/include/ended.lua. It is forgotten after keep_ms, unless it comes again. */
+struct wr_waiter {
+    const char *tag;
+    int64_t keep_ms;
+};
+/* As wr_store_enqueue() of one job, which is waited for from the first moment on: unless
+ * it is refused, or EXISTS and is dead or done. EXISTS with the detail "-", the answer of
+ * a repeated call, may be either. E_REFUSED: too many wait for it. */
+enum weir_err
+wr_store_call(struct wr_store *store, struct wr_queue *queue, struct wr_channel *channel,
+              const struct wr_admit *item, const struct wr_waiter *waiter,
+              struct wr_admitted *out, struct weir_error *err) WEIR_MUST_CHECK;
 /* What became of a replacement. */
 struct wr_replaced {
     bool existed; /* it started or ended before, with this very record: nothing changed */
@@ -423,13 +436,11 @@ wr_store_audit(struct wr_store *store, struct wr_queue *queue, struct wr_reply *
 enum weir_err wr_store_inspect(struct wr_store *store, struct wr_queue *queue,
                                struct wr_span id, size_t bytes_max, struct wr_reply **out,
                                struct weir_error *err) WEIR_MUST_CHECK;
-/* Registers who wants to be told of the end of a job: tag is "CHANNEL/NUMBER", told by
- * lua/include/ended.lua. early: the job may come later. *ended: no need, it is dead or
- * done. E_NO_JOB; E_REFUSED: too many wait for it. */
-enum weir_err
-wr_store_wait(struct wr_store *store, struct wr_queue *queue, struct wr_span id,
-              const char *tag, int64_t keep_ms, bool early, bool *ended,
-              struct weir_error *err) WEIR_MUST_CHECK;
+/* Registers who wants to be told of the end of a job. early: the job may come later.
+ * *ended: no need, it is dead or done. E_NO_JOB; E_REFUSED: too many wait for it. */
+enum weir_err wr_store_wait(struct wr_store *store, struct wr_queue *queue,
+                            struct wr_span id, const struct wr_waiter *waiter, bool early,
+                            bool *ended, struct weir_error *err) WEIR_MUST_CHECK;
 /* A page of jobs. The reply's second element is the cursor of the next one, "0" at the
  * end; it fits into WR_CURSOR_MAX. */
 #define WR_CURSOR_MAX 64

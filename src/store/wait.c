@@ -5,7 +5,7 @@
 
 enum weir_err
 wr_store_wait(struct wr_store *store, struct wr_queue *queue, struct wr_span id,
-              const char *tag, int64_t keep_ms, bool early, bool *ended,
+              const struct wr_waiter *waiter, bool early, bool *ended,
               struct weir_error *err)
 {
     struct wr_call c;
@@ -15,8 +15,8 @@ wr_store_wait(struct wr_store *store, struct wr_queue *queue, struct wr_span id,
     wr_call_init(&c, store, queue, wr_pair_wait);
     wr_call_now(&c);
     wr_call_arg(&c, id);
-    wr_call_str(&c, tag);
-    wr_call_int(&c, keep_ms);
+    wr_call_str(&c, waiter->tag);
+    wr_call_int(&c, waiter->keep_ms);
     wr_call_str(&c, early ? "1" : "");
     rc = wr_call_run(&c, err);
     if (rc == WEIR_OK) {

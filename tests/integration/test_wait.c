@@ -344,6 +344,94 @@ a_call_says_what_became_of_its_job(void **state)
     assert_null(v);
 }
 
+static void *
+cancel_soon(void *arg)
+{
+    AWAIT(waits("c", 1));
+    if (weir_job_cancel(rig.client, "q", "c", NULL, NULL) != WEIR_OK)
+        abort();
+    return arg;
+}
+
+static void
+a_call_ends_with_a_job_that_is_called_off_or_was_there_before(void **state)
+{
+    struct weir_job job = {WEIR_JOB_INIT, .queue = "q", .type = "patient", .id = "c",
+                           .delay_ms = 600000};
+    struct weir_job_view *v;
+    pthread_t thread;
+
+    (void)state;
+    rig_start();
+    assert_int_equal(pthread_create(&thread, NULL, cancel_soon, NULL), 0);
+    assert_int_equal(weir_call(rig.client, &job, 20000, &v, NULL), WEIR_E_CANCELLED);
+    pthread_join(thread, NULL);
+    assert_null(v);
+    job = (struct weir_job){WEIR_JOB_INIT, .queue = "q",   .type = "patient",
+                            .id = "j",     .payload = "p", .payload_len = 1};
+    assert_int_equal(weir_job_enqueue(rig.client, &job, NULL, NULL), WEIR_OK);
+    AWAIT(shared->started == 1);
+    assert_int_equal(pthread_create(&thread, NULL, release_soon, NULL), 0);
+    assert_int_equal(weir_call(rig.client, &job, 20000, &v, NULL), WEIR_OK);
+    pthread_join(thread, NULL);
+    assert_int_equal(shared->started, 1);
+    weir_job_view_free(v);
+    job.id = "k";
+    job.keep_result_ms = 60000;
+    for (int i = 0; i < 2; i++) { /* the second time it is done, and looked at */
+        assert_int_equal(weir_call(rig.client, &job, 20000, &v, NULL), WEIR_OK);
+        assert_string_equal(weir_job_view_state(v), "done");
+        weir_job_view_free(v);
+    }
+    assert_int_equal(shared->started, 2);
+    job.payload = "other";
+    assert_int_equal(weir_call(rig.client, &job, 20000, &v, NULL), WEIR_E_EXISTS);
+    assert_string_equal(redis_do(rig.server, "EXISTS weir:{q}:waiters"), "0");
+}
+
+static void *
+call_often(void *arg)
+{
+    uintptr_t bad = 0;
+
+    for (int i = 0; i < 25; i++) {
+        struct weir_job job = {WEIR_JOB_INIT, .queue = "q", .type = "echo"};
+        struct weir_job_view *v;
+        char text[32];
+        size_t len = 0;
+
+        job.payload = text;
+        job.payload_len = (size_t)snprintf(text, sizeof(text), "%d %d", *(const int *)arg,
+                                           i);
+        bad += weir_call(rig.client, &job, 20000, &v, NULL) != WEIR_OK ||
+               memcmp(weir_job_view_result(v, &len), text, job.payload_len) != 0 ||
+               len != job.payload_len;
+        weir_job_view_free(v);
+    }
+    return (void *)bad;
+}
+
+static void
+many_threads_call_by_one_client(void **state)
+{
+    pthread_t threads[16];
+    int numbers[16];
+
+    (void)state;
+    rig_start();
+    for (int i = 0; i < 16; i++) {
+        numbers[i] = i;
+        assert_int_equal(pthread_create(&threads[i], NULL, call_often, &numbers[i]), 0);
+    }
+    for (int i = 0; i < 16; i++) {
+        void *bad;
+
+        pthread_join(threads[i], &bad);
+        assert_null(bad);
+    }
+    assert_string_equal(redis_do(rig.server, "EXISTS weir:{q}:waiters"), "0");
+}
+
 static void
 a_forked_child_waits_by_a_connection_of_its_own(void **state)
 {
@@ -418,6 +506,8 @@ main(void)
         TEST(a_job_may_be_named_twice_and_be_waited_for_without_end),
         TEST(a_call_is_answered_also_by_a_job_that_is_over_at_once),
         TEST(a_call_says_what_became_of_its_job),
+        TEST(a_call_ends_with_a_job_that_is_called_off_or_was_there_before),
+        TEST(many_threads_call_by_one_client),
         TEST(a_forked_child_waits_by_a_connection_of_its_own),
         TEST(a_late_message_does_not_end_the_next_wait),
     };

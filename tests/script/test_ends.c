@@ -12,6 +12,7 @@
 /* ---- who waits ---- */
 
 static struct wr_conn *listening;
+static const struct wr_waiter tagged = {"weir:ended:t/1", 30000};
 
 static void
 listen_to(const char *channel)
@@ -61,8 +62,8 @@ wait_for(const char *id)
 {
     bool ended;
 
-    assert_int_equal(wr_store_wait(rig.store, rig.queue, wr_span_str(id),
-                                   "weir:ended:t/1", 30000, false, &ended, &rig.err),
+    assert_int_equal(wr_store_wait(rig.store, rig.queue, wr_span_str(id), &tagged, false,
+                                   &ended, &rig.err),
                      WEIR_OK);
     assert_false(ended);
 }
@@ -191,12 +192,12 @@ who_comes_after_the_end_is_told_so_at_once(void **state)
     rig_ack("w", "B");
     for (size_t i = 0; i < 2; i++) {
         assert_int_equal(wr_store_wait(rig.store, rig.queue, wr_span_str(over[i]),
-                                       "weir:ended:t/1", 30000, false, &ended, &rig.err),
+                                       &tagged, false, &ended, &rig.err),
                          WEIR_OK);
         assert_true(ended);
     }
-    assert_int_equal(wr_store_wait(rig.store, rig.queue, wr_span_str("C"),
-                                   "weir:ended:t/1", 30000, false, &ended, &rig.err),
+    assert_int_equal(wr_store_wait(rig.store, rig.queue, wr_span_str("C"), &tagged, false,
+                                   &ended, &rig.err),
                      WEIR_E_NO_JOB);
     assert_string_equal(redis_do(rig.redis, "EXISTS %s", rig_key(WR_QUEUE_KEY_waiters)),
                         "0");
@@ -216,6 +217,111 @@ those_who_gave_up_are_swept_and_no_others(void **state)
                      WEIR_OK);
     assert_false(is_waited_for("A"));
     assert_true(is_waited_for("B"));
+}
+
+/* ---- a job that is waited for from the first moment on ---- */
+
+/* One plain job under a channel number. */
+static const char *
+call_as(const char *channel, const char *number, const char *id, const char *tail,
+        const char *unique, const char *due)
+{
+    return rig_script("call", "1796000000000", channel, number, "mark", "weir:ended:t/1",
+                      "30000", id, "1 t", tail, unique, due, NULL);
+}
+
+static const char *
+call(const char *id)
+{
+    return call_as("", "0", id, "\nx", "", "");
+}
+
+static void
+a_call_stores_its_job_and_who_waits_in_one_step(void **state)
+{
+    (void)state;
+    listen_to("weir:ended:t");
+    assert_string_equal(call("A"), "OK 1");
+    assert_true(rig_has_marker());
+    assert_true(is_waited_for("A"));
+    take("A");
+    rig_ack_result("w", "A", "re\nsult");
+    TOLD("A", "done\nre\nsult");
+    assert_string_equal(call_as("", "0", "L", "\nx", "", "+500"), "OK 0");
+    assert_string_equal(rig_where("L"), "JL");
+    assert_true(is_waited_for("L"));
+    rig_cancel("L");
+    TOLD("L", "cancelled\n");
+    assert_string_equal(heard(), "");
+    rig_assert_sums();
+}
+
+/* The answer of the first was lost. */
+static void
+a_call_that_is_repeated_is_applied_once_and_told_once_E02(void **state)
+{
+    (void)state;
+    listen_to("weir:ended:t");
+    assert_string_equal(call_as("c", "1", "A", "\nx", "", ""), "OK 1");
+    assert_string_equal(call_as("c", "1", "A", "\nx", "", ""), "BEFORE 0");
+    assert_string_equal(redis_do(rig.redis, "HGET %s A", rig_key(WR_QUEUE_KEY_waiters)),
+                        "weir:ended:t/1 1796000030000");
+    take("A");
+    rig_ack_result("w", "A", "out");
+    TOLD("A", "done\nout");
+    assert_string_equal(call_as("c", "1", "A", "\nx", "", ""), "BEFORE 0");
+    assert_false(is_waited_for("A"));
+    assert_string_equal(heard(), "");
+    assert_string_equal(call_as("c", "1", "B", "\nx", "", ""), "CLASH 0");
+    assert_false(is_waited_for("B"));
+    assert_int_equal(rig_stat("enqueued"), 1);
+}
+
+static void
+a_call_waits_for_what_is_there_and_not_for_what_has_ended(void **state)
+{
+    (void)state;
+    rig_put("A");
+    assert_string_equal(call("A"), "OK 0 0 EXISTS ready");
+    assert_true(is_waited_for("A"));
+    take("A");
+    assert_string_equal(call("A"), "OK 0 0 EXISTS processing");
+    assert_true(is_waited_for("A"));
+    rig_bury("w", "A");
+    assert_string_equal(call("A"), "OK 0 0 EXISTS dead");
+    assert_false(is_waited_for("A"));
+    call_as("", "0", "K", " keep=60000\nx", "", "");
+    take("K");
+    rig_ack("w", "K");
+    assert_string_equal(call_as("", "0", "K", " keep=60000\nx", "", ""),
+                        "OK 0 0 EXISTS done");
+    assert_false(is_waited_for("K"));
+}
+
+static void
+a_call_that_is_refused_leaves_nobody_waiting(void **state)
+{
+    char many[32 * 1000];
+    struct wr_reply *reply;
+    size_t n = 0;
+
+    (void)state;
+    rig_put_job((struct rig_job){.id = "U", .options = " unique=k", .unique = "0 k"});
+    assert_string_equal(call_as("", "0", "A", " unique=k\nx", "0 k", ""),
+                        "OK 0 0 UNIQUE U");
+    assert_string_equal(call_as("", "0", "U", "\nother", "", ""), "OK 0 0 OTHER ready");
+    assert_string_equal(redis_do(rig.redis, "EXISTS %s", rig_key(WR_QUEUE_KEY_waiters)),
+                        "0");
+    for (int i = 0; i < 1000; i++)
+        n += (size_t)snprintf(many + n, sizeof(many) - n, "c%d/1 1896000000000%s", i,
+                              i < 999 ? " " : "");
+    assert_int_equal(wr_conn_do(rig.conn, wr_clock_ms() + 5000, &reply, &rig.err, "HSET",
+                                rig_key(WR_QUEUE_KEY_waiters), "B", many, (char *)NULL),
+                     WEIR_OK);
+    wr_reply_free(reply);
+    assert_string_equal(call("B"), "MANY");
+    assert_string_equal(rig_where("B"), "");
+    rig_assert_sums();
 }
 
 /* ---- follow-up jobs ---- */
@@ -394,6 +500,10 @@ main(void)
         TEST(a_worker_that_may_not_publish_ends_its_jobs_all_the_same),
         TEST(who_comes_after_the_end_is_told_so_at_once),
         TEST(those_who_gave_up_are_swept_and_no_others),
+        TEST(a_call_stores_its_job_and_who_waits_in_one_step),
+        TEST(a_call_that_is_repeated_is_applied_once_and_told_once_E02),
+        TEST(a_call_waits_for_what_is_there_and_not_for_what_has_ended),
+        TEST(a_call_that_is_refused_leaves_nobody_waiting),
         TEST(only_an_answer_that_counts_leaves_follow_up_jobs),
         TEST(follow_up_jobs_have_their_time_before_another_enqueues_them),
         TEST(what_cannot_be_relayed_keeps_nobody_waiting),

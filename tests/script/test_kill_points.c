@@ -102,6 +102,17 @@ act_schedule(struct actor *a)
 }
 
 static enum weir_err
+act_call(struct actor *a)
+{
+    struct wr_waiter waiter = {"weir:ended:t/1", 30000};
+    struct weir_job job = job_of("A");
+    bool told;
+    enum weir_err rc = wr_client_enqueue_waited(a->client, &job, &waiter, &told, &a->err);
+
+    return rc == WEIR_OK && !told ? WEIR_E_BUG : rc;
+}
+
+static enum weir_err
 act_replace(struct actor *a)
 {
     struct weir_job job = job_of("A");
@@ -462,6 +473,20 @@ must_be_swept(void)
 }
 
 static void
+must_be_registered(void)
+{
+    assert_string_equal(redis_do(rig.redis, "SISMEMBER weir:queues q"), "1");
+}
+
+static void
+must_be_waited_for(void)
+{
+    assert_string_equal(redis_do(rig.redis, "HGET %s A", rig_key(WR_QUEUE_KEY_waiters)),
+                        "weir:ended:t/1 1796000030000");
+    must_be_registered();
+}
+
+static void
 must_be_paused(void)
 {
     assert_true(rig_audit().paused);
@@ -472,12 +497,6 @@ must_run_again(void)
 {
     assert_false(rig_audit().paused);
     assert_true(rig_has_marker());
-}
-
-static void
-must_be_registered(void)
-{
-    assert_string_equal(redis_do(rig.redis, "SISMEMBER weir:queues q"), "1");
 }
 
 /* counter: in the end exactly `count`. */
@@ -493,6 +512,7 @@ static const struct transition {
     {"enqueue", nothing, act_enqueue, "JR", "enqueued", 1, must_be_registered},
     {"enqueue many", nothing, act_enqueue_many, "JR", "enqueued", 3, must_be_registered},
     {"schedule", nothing, act_schedule, "JL", "scheduled", 1, must_be_registered},
+    {"call", nothing, act_call, "JR", "enqueued", 1, must_be_waited_for},
     {"replace", two_wait, act_replace, "JR", "enqueued", 2, must_be_new},
     {"promote", one_is_due, act_promote, "JR", "promoted", 1, nothing},
     {"reserve", two_wait, act_reserve, "JPS", "deliveries", 1, nothing},

@@ -438,6 +438,7 @@ op_admit(void)
     int64_t number = channel_number(channel);
     bool schedule = one_in(2);
     size_t n = 1 + (size_t)below(3);
+    bool waited;
 
     for (size_t i = 0; i < n; i++) {
         make_item(&items[i], below(IDS));
@@ -449,18 +450,23 @@ op_admit(void)
         schedule = sent[channel].schedule;
         memcpy(items, sent[channel].items, sizeof(items));
     }
-    begin(schedule ? "schedule" : "enqueue");
+    waited = n == 1 && one_in(2); /* the same moves, and the same channels */
+    begin(waited ? "call" : schedule ? "schedule" : "enqueue");
     now_word();
     word("%s", model_channel(channel));
     word("%" PRId64, number);
     word("mark");
+    if (waited) {
+        word("ch/1");
+        word("9000");
+    }
     for (size_t i = 0; i < n; i++) {
         word("%s", items[i].job->id);
         word("%s", items[i].head);
         word("%s", items[i].tail);
         word("%s", items[i].unique);
-        if (schedule)
-            word("%s", items[i].due);
+        if (schedule || waited)
+            word("%s", schedule ? items[i].due : "");
     }
     remember_call();
     model_admit(&model, channel, number, items, n, schedule, &expected);

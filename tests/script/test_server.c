@@ -121,6 +121,11 @@ static const struct row {
     {"cron_run", false, {NOW, "E", "run"}},
     {"cron_list", false, {NOW, "", "0", "10"}},
     {"cron_list", false, {NOW, "", "0", "10", "E"}},
+    {"call",
+     false,
+     {NOW, "c", "9", "m", "ch/1", "9000", "N", "1 t", "\nx", "7 key", "+9"}},
+    {"call", false, {NOW, "", "0", "m", "ch/1", "9000", "N", "1 t", "\nx", "0 u2 l", ""}},
+    {"call", false, {NOW, "", "0", "m", "ch/1", "9000", "R2", "1 t", "\nx", "", ""}},
     {"wait", false, {NOW, "R2", "ch/1", "9000", ""}},
     {"wait", false, {NOW, "new", "ch/2", "9000", "1"}},
 };
@@ -384,7 +389,7 @@ no_script_makes_a_queue_again_whose_config_is_gone_A21b(void **state)
 }
 
 static void
-only_enqueue_schedule_and_create_make_a_queue_A21d(void **state)
+only_enqueue_schedule_call_and_create_make_a_queue_A21d(void **state)
 {
     (void)state;
     for (size_t r = 0; r < ROWS; r++) {
@@ -392,7 +397,7 @@ only_enqueue_schedule_and_create_make_a_queue_A21d(void **state)
 
         rig_fresh(NULL);
         reply = run_row(&rows[r]);
-        if (is_one_of(s, "enqueue schedule"))
+        if (is_one_of(s, "enqueue schedule call"))
             assert_memory_equal(reply, "OK 1", 4);
         else if (is_one_of(s, "create"))
             assert_string_equal(reply, "MADE");
@@ -447,8 +452,9 @@ without_a_test_clock_the_servers_counts_in_ms_T16(void **state)
 static bool
 drains(const char *script)
 {
-    return !is_one_of(script, "enqueue schedule replace progress log create cron_put "
-                              "cron_fire cron_run wait");
+    return !is_one_of(script,
+                      "enqueue schedule call replace progress log create cron_put "
+                      "cron_fire cron_run wait");
 }
 
 static void
@@ -724,7 +730,7 @@ main(void)
         RIG_TEST(every_script_respects_another_engine_A21),
         RIG_TEST(scripts_of_no_engine_serve_each_of_them_A21),
         RIG_TEST(no_script_makes_a_queue_again_whose_config_is_gone_A21b),
-        RIG_TEST(only_enqueue_schedule_and_create_make_a_queue_A21d),
+        RIG_TEST(only_enqueue_schedule_call_and_create_make_a_queue_A21d),
         RIG_TEST(nothing_that_is_counted_has_a_time_to_live_T09),
         RIG_TEST(without_a_test_clock_the_servers_counts_in_ms_T16),
         RIG_TEST(a_full_server_refuses_new_jobs_and_can_be_drained_F17),

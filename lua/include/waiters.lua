@@ -1,0 +1,19 @@
+--- waiters_with(k, id, tag, keep, now): who waits for the end of this job, and `tag` for so
+-- many ms, as text for `waiters`; nil: too many do. One connection waits once.
+--- @include clock
+
+local WAITERS_MAX = 1000
+
+local function waiters_with(k, id, tag, keep, now)
+  local list, channel = {}, string.match(tag, '^[^/]+')
+  for other, untl in string.gmatch(redis.call('HGET', k.waiters, id) or '', '(%S+) (%d+)') do
+    if tonumber(untl) > now and string.match(other, '^[^/]+') ~= channel then
+      list[#list + 1] = other .. ' ' .. untl
+    end
+  end
+  if #list >= WAITERS_MAX then
+    return nil
+  end
+  list[#list + 1] = tag .. ' ' .. digits(now + keep)
+  return table.concat(list, ' ')
+end
