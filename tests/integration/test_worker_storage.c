@@ -1,0 +1,227 @@
+/* What a worker leaves in Redis, and what it does when Redis has lost all. Each body
+ * takes the engine of its queue. */
+#include "integration/worker_rig.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/log.h"
+
+#define RESULT_BYTES 10240
+#define MARGIN_BYTES (1024 * 1024)
+#define BATCH 500
+
+static struct shared {
+    _Atomic int started, release, runs;
+} * shared;
+
+static enum weir_outcome
+large(struct weir_delivery *d, void *context)
+{
+    static char result[RESULT_BYTES];
+
+    (void)context;
+    shared->runs++;
+    return weir_delivery_set_result(d, result, sizeof(result)) == WEIR_OK ? WEIR_DONE
+                                                                          : WEIR_RETRY;
+}
+
+static enum weir_outcome
+patient(struct weir_delivery *d, void *context)
+{
+    (void)context;
+    shared->started++;
+    while (!shared->release && !weir_delivery_should_stop(d))
+        poll(NULL, 0, 2);
+    shared->runs++;
+    return WEIR_DONE;
+}
+
+static void
+handlers(struct weir_worker *w)
+{
+    if (weir_worker_handle(w, "large", large, NULL, NULL) != WEIR_OK ||
+        weir_worker_handle(w, "patient", patient, NULL, NULL) != WEIR_OK)
+        _exit(70);
+}
+
+static void
+make_queue(const char *engine)
+{
+    bool made;
+
+    assert_int_equal(weir_queue_create(rig.client, "q", engine, NULL, &made, NULL),
+                     WEIR_OK);
+}
+
+/* Empty, with the engine of the test. */
+static int
+setup(void **state)
+{
+    const char *engine = *state;
+
+    memset((void *)shared, 0, sizeof(*shared));
+    rig_setup(state);
+    redis_do(rig.server, "FLUSHALL"); /* whatever the rig makes */
+    make_queue(engine);
+    return 0;
+}
+
+static int
+teardown(void **state)
+{
+    shared->release = 1;
+    return rig_teardown(state);
+}
+
+/* ---- memory ---- */
+
+static int64_t
+used_memory(void)
+{
+    const char *found = strstr(redis_do(rig.server, "INFO memory"), "used_memory:");
+
+    return strtoll(found + strlen("used_memory:"), NULL, 10);
+}
+
+static void
+run_large(int n)
+{
+    int before = shared->runs;
+
+    for (int i = 0; i < n; i += BATCH) {
+        static struct weir_job jobs[BATCH];
+        static struct weir_enqueued out[BATCH];
+
+        for (int j = 0; j < BATCH; j++)
+            jobs[j] = (struct weir_job){WEIR_JOB_INIT, .queue = "q", .type = "large"};
+        assert_int_equal(weir_job_enqueue_many(rig.client, jobs, BATCH, out, NULL),
+                         WEIR_OK);
+    }
+    AWAIT(shared->runs == before + n);
+    AWAIT(audit_of(rig.client, "q").processing == 0);
+}
+
+/* WEIR_M01_JOBS=100000 is its full length. */
+static void
+results_that_are_not_kept_leave_nothing_in_redis_M01(void **state)
+{
+    const char *given = getenv("WEIR_M01_JOBS");
+    int jobs = given ? atoi(given) / BATCH * BATCH : 4 * BATCH;
+    int64_t before, after;
+    pid_t pid;
+
+    (void)state;
+    pid = rig_start_with((struct weir_worker_options){.concurrency = 4});
+    run_large(BATCH); /* scripts, tables, buffers are there */
+    before = used_memory();
+    run_large(jobs);
+    for (int i = 0; i < 20; i++) { /* waiters are told, and nothing is kept for them */
+        struct weir_job job = {WEIR_JOB_INIT, .queue = "q", .type = "large"};
+        struct weir_job_view *v;
+        size_t len;
+
+        assert_int_equal(weir_call(rig.client, &job, 20000, &v, NULL), WEIR_OK);
+        (void)weir_job_view_result(v, &len);
+        assert_int_equal(len, RESULT_BYTES);
+        weir_job_view_free(v);
+    }
+    after = used_memory();
+    print_message("%d jobs with results of %d bytes: %+lld bytes\n", jobs, RESULT_BYTES,
+                  (long long)(after - before));
+    assert_true(after - before < MARGIN_BYTES && before - after < MARGIN_BYTES);
+    assert_int_equal(rig_end(pid, SIGTERM), 0);
+}
+
+/* ---- loss ---- */
+
+static void
+everything_is_lost_under_an_idle_worker_and_the_next_job_runs_L20(void **state)
+{
+    const char *engine = *state;
+
+    rig_start();
+    rig_enqueue(JOB(), "a", "large");
+    AWAIT(rig_is("a", "done"));
+    for (int i = 0; i < 3; i++) {
+        redis_do(rig.server, "FLUSHALL");
+        make_queue(engine);
+        rig_enqueue(JOB(), "b", "large");
+        AWAIT(rig_is("b", "done"));
+        assert_int_equal(audit_of(rig.client, "q").enqueued, 1);
+    }
+}
+
+static void
+everything_is_lost_while_jobs_run_and_their_ends_harm_nobody_L20(void **state)
+{
+    const char *engine = *state;
+
+    rig_start();
+    rig_enqueue(JOB(), "a", "patient");
+    rig_enqueue(JOB(), "b", "patient");
+    AWAIT(shared->started == 2);
+    redis_do(rig.server, "FLUSHALL");
+    make_queue(engine);
+    rig_enqueue(JOB(), "a", "large"); /* the same id again, another job */
+    AWAIT(shared->runs >= 2);         /* their leases are nobody's: told to stop */
+    AWAIT(rig_is("a", "done"));
+    assert_true(rig_is("b", "gone"));
+    rig_enqueue(JOB(), "c", "large");
+    AWAIT(rig_is("c", "done"));
+    assert_int_equal(audit_of(rig.client, "q").done, 2);
+}
+
+static void
+a_producer_goes_on_after_everything_was_lost_L20(void **state)
+{
+    const char *engine = *state;
+    struct weir_job job = {WEIR_JOB_INIT, .queue = "q", .type = "large"};
+
+    rig_start();
+    for (int i = 0; i < 20; i++) {
+        if (i % 5 == 4) {
+            redis_do(rig.server, "FLUSHALL");
+            make_queue(engine);
+        }
+        assert_int_equal(weir_job_enqueue(rig.client, &job, NULL, NULL), WEIR_OK);
+    }
+    AWAIT(audit_of(rig.client, "q").ready == 0 &&
+          audit_of(rig.client, "q").processing == 0);
+    assert_int_equal(audit_of(rig.client, "q").enqueued, 1);
+    assert_int_equal(audit_of(rig.client, "q").done, 1);
+}
+
+static char list[] = "list";
+
+int
+main(void)
+{
+#define TEST(name, engine) \
+    cmocka_unit_test_prestate_setup_teardown(name, setup, teardown, engine)
+#define TESTS(engine)                                                                    \
+    TEST(results_that_are_not_kept_leave_nothing_in_redis_M01, engine),                  \
+        TEST(everything_is_lost_under_an_idle_worker_and_the_next_job_runs_L20, engine), \
+        TEST(everything_is_lost_while_jobs_run_and_their_ends_harm_nobody_L20, engine),  \
+        TEST(a_producer_goes_on_after_everything_was_lost_L20, engine)
+    const struct CMUnitTest tests[] = {
+        TESTS(list),
+    };
+    int failed;
+
+    shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+                  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    wr_log_setup_from_env();
+    rig.handlers = handlers;
+    rig.server = redis_server_start(NULL);
+    if (getenv("WEIR_ONLY")) /* a pattern of names */
+        cmocka_set_test_filter(getenv("WEIR_ONLY"));
+    failed = cmocka_run_group_tests_name("worker_storage", tests, NULL, NULL);
+    redis_server_stop(rig.server);
+    return failed;
+}
