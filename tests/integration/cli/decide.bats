@@ -133,6 +133,7 @@ setup() { use_server main; }
 }
 
 @test "a queue that its first job makes has the engine of the settings" {
+    unset WEIR_ENGINE
     WEIR_ENGINE=stream "$WEIR" enqueue t -q s
     "$WEIR" enqueue t -q l
     WEIR_ENGINE=stream "$WEIR" enqueue t -q l

@@ -37,6 +37,7 @@ is_state() {
 }
 
 @test "a body that was deleted by hand is marked lost and the worker goes on (N08)" {
+    engine_is list || skip 'a stream entry that was deleted before it ran leaves no trace but the sum'
     "$WEIR" enqueue t --id victim
     "$WEIR" enqueue t --id next
     redis HDEL "$WEIR_NAMESPACE:{default}:jobs" victim

@@ -29,7 +29,12 @@ setup() { use_server main; }
     "$WEIR" enqueue t --id quiet -q q
     "$WEIR" enqueue t --id three -q q --retry 3
     "$WEIR" enqueue t --id own -q q --backoff list:1h
-    [ "$(redis HGET "$WEIR_NAMESPACE:{q}:jobs" quiet | head -1 | cut -d' ' -f4-)" = 'keep=86400000 + retry=1 backoff=fixed:0s' ]
+    if engine_is list; then
+        record=$(redis HGET "$WEIR_NAMESPACE:{q}:jobs" quiet | head -1)
+    else
+        record=$(redis XRANGE "$WEIR_NAMESPACE:{q}:stream" - + COUNT 1 | sed -n 3p)
+    fi
+    [ "$(cut -d' ' -f4- <<<"$record")" = 'keep=86400000 + retry=1 backoff=fixed:0s' ]
     exits 0 "$WEIR" enqueue t --id quiet -q q --json
     [ "$(value "$output" .existed)" = true ]
     exits 1 "$WEIR" enqueue t --id quiet -q q --retry 1

@@ -30,6 +30,12 @@ redis() {
     redis-cli -s "$(server_socket main)" "$@"
 }
 
+# engine_is list: are the queues of this run stored so? WEIR_ENGINE=stream runs any file on
+# the other one.
+engine_is() {
+    [ "${WEIR_ENGINE:-list}" = "$1" ]
+}
+
 # until_true COMMAND...: tries it for a minute, which is a bound on hangs alone.
 until_true() {
     local end=$((SECONDS + 60))

@@ -46,7 +46,11 @@ setup() { use_server main; }
     [ "$output" = '{"id":"last","state":"delayed","due_at":4102444800000}' ]
     exits 0 "$WEIR" job run later
     [ "$output" = $'later\tready\t' ]
-    [ "$("$WEIR" job ls -s ready -o id | tr '\n' ' ')" = 'later first ' ]
+    if engine_is list; then
+        [ "$("$WEIR" job ls -s ready -o id | tr '\n' ' ')" = 'later first ' ]
+    else # a stream has no front for what comes in
+        [ "$("$WEIR" job ls -s ready -o id | tr '\n' ' ')" = 'first later ' ]
+    fi
     exits 0 "$WEIR" job edit later --in 1h
     [ "$("$WEIR" job ls -s ready -o id | tr '\n' ' ')" = 'first ' ]
     exits 0 "$WEIR" job edit later --at 1970-01-01T00:00:00Z
