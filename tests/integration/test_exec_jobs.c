@@ -83,6 +83,24 @@ mark_number(const char *name)
     return n;
 }
 
+/* Lines that commands wrote there. */
+static int
+count_marks(const char *name)
+{
+    char path[200];
+    int n = 0, c;
+    FILE *f;
+
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    f = fopen(path, "re");
+    assert_non_null(f);
+    while ((c = fgetc(f)) != EOF)
+        n += c == '\n';
+    fclose(f);
+    unlink(path);
+    return n;
+}
+
 enum view_part {
     VIEW_RESULT,
     VIEW_PROGRESS,
@@ -214,6 +232,27 @@ a_cancel_that_a_frozen_worker_missed_is_obeyed_when_it_thaws_X02(void **state)
 }
 
 static void
+a_job_is_cancelled_while_its_worker_drains_X02(void **state)
+{
+    pid_t worker = rig_start_with((struct weir_worker_options){.grace_ms = 600000});
+    int pid;
+
+    (void)state;
+    rig_enqueue(JOB(SCRIPT("echo $$ >$MARKS/pid; exec sleep 1000")), "j", "sh");
+    pid = mark_number("pid");
+    kill(worker, SIGTERM);
+    AWAIT(strstr(redis_do(rig.server, "HVALS weir:worker:%s",
+                          redis_do(rig.server, "ZRANGE weir:workers 0 0")),
+                 "draining"));
+    assert_true(process_lives(pid));
+    assert_int_equal(weir_job_cancel(rig.client, "q", "j", NULL, NULL), WEIR_OK);
+    assert_int_equal(rig_end(worker, 0), 0); /* nothing runs any more */
+    assert_false(process_lives(pid));
+    assert_true(rig_is("j", "gone"));
+    assert_int_equal(audit_of(rig.client, "q").cancelled_processing, 1);
+}
+
+static void
 a_job_cancelled_with_no_worker_about_never_runs_X02(void **state)
 {
     (void)state;
@@ -249,6 +288,32 @@ hung_jobs_give_their_slots_back_X11_F36(void **state)
     assert_true(wr_clock_ms() - start < 10000); /* promised: 2.1 s */
     AWAIT(rig_is("h0", "dead") && rig_is("h1", "dead"));
     assert_non_null(strstr(view("h0", VIEW_ERRORS), "timeout after 700ms"));
+}
+
+/* A command that dies takes no worker with it: its retries are the job's own. */
+static void
+one_that_dies_or_fails_runs_as_often_as_it_may_be_tried_F35(void **state)
+{
+    static const struct {
+        const char *id, *script, *error;
+    } rows[] = {{"segv", "echo x >>$MARKS/segv; kill -SEGV $$", "killed by SIGSEGV"},
+                {"abrt", "echo x >>$MARKS/abrt; kill -ABRT $$", "killed by SIGABRT"},
+                {"kill", "echo x >>$MARKS/kill; kill -KILL $$", "killed by SIGKILL"},
+                {"exit", "echo x >>$MARKS/exit; exit 1", "exit 1"}};
+
+    (void)state;
+    rig_start();
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        rig_enqueue(JOB(.max_retry = 4, .backoff = "fixed:0s", .payload = rows[i].script,
+                        .payload_len = strlen(rows[i].script)),
+                    rows[i].id, "sh");
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        AWAIT(rig_is(rows[i].id, "dead"));
+        assert_int_equal(rig_numbers(rows[i].id).attempts, 5);
+        assert_int_equal(rig_numbers(rows[i].id).lost, 0);
+        assert_int_equal(count_marks(rows[i].id), 5);
+        assert_non_null(strstr(view(rows[i].id, VIEW_ERRORS), rows[i].error));
+    }
 }
 
 static void
@@ -370,8 +435,10 @@ main(void)
         TEST(progress_is_seen_by_others_while_it_runs_and_never_after_its_end_M10),
         TEST(a_cancelled_command_is_gone_before_its_job_is_X01),
         TEST(a_cancel_that_a_frozen_worker_missed_is_obeyed_when_it_thaws_X02),
+        TEST(a_job_is_cancelled_while_its_worker_drains_X02),
         TEST(a_job_cancelled_with_no_worker_about_never_runs_X02),
         TEST(hung_jobs_give_their_slots_back_X11_F36),
+        TEST(one_that_dies_or_fails_runs_as_often_as_it_may_be_tried_F35),
         TEST(a_silent_job_ends_though_its_lease_is_renewed_L09),
         TEST(nobody_renews_for_a_supervisor_that_is_killed_L09_F2),
         TEST(a_longer_time_that_was_asked_for_is_given_by_the_lease_too),

@@ -521,15 +521,18 @@ the_daemons_of_other_runs_live_on(void **state)
     AWAIT(count_marked(s->mark) == 0);
 }
 
+/* In full 1000, by WEIR_ORPHAN_JOBS. */
 static void
-no_zombies_and_descriptors_are_left_by_200_jobs_X06(void **state)
+no_zombies_and_descriptors_are_left_by_many_jobs_X06(void **state)
 {
+    const char *given = getenv("WEIR_ORPHAN_JOBS");
+    int n = given ? atoi(given) : 200;
     struct scene *s = *state;
     size_t before;
 
     SH(s, "true");
     before = count_descriptors(s);
-    for (int i = 0; i < 200; i++) {
+    for (int i = 0; i < n; i++) {
         SH(s, "(sleep 0.01 &); (true &); true");
         assert_exit(s, 0);
     }
@@ -1040,7 +1043,7 @@ main(void)
         TEST(and_so_are_the_daemons_it_started),
         TEST(so_is_one_that_wiped_its_environment),
         TEST(the_daemons_of_other_runs_live_on),
-        TEST(no_zombies_and_descriptors_are_left_by_200_jobs_X06),
+        TEST(no_zombies_and_descriptors_are_left_by_many_jobs_X06),
         TEST(another_thread_can_kill_it),
         TEST(a_kill_before_the_start_is_not_missed),
         TEST(a_kill_of_an_idle_slot_does_nothing_to_the_next_run),

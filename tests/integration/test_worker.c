@@ -248,16 +248,17 @@ a_poison_pill_kills_three_children_and_is_dead_and_others_finish_L16(void **stat
     char id[16];
 
     (void)state;
-    rig_start();
+    for (int i = 0; i < 4; i++)
+        rig_start();
     rig_enqueue(JOB(), "pill", "pill");
-    for (int i = 0; i < 50; i++) {
+    for (int i = 0; i < 100; i++) {
         snprintf(id, sizeof(id), "good%d", i);
         rig_enqueue(JOB(), id, "echo");
     }
     AWAIT(rig_is("pill", "dead"));
     assert_int_equal(shared->started, 3);
     assert_int_equal(rig_numbers("pill").lost, 3);
-    AWAIT(audit_of(rig.client, "q").done == 50);
+    AWAIT(audit_of(rig.client, "q").done == 100);
     assert_int_equal(audit_of(rig.client, "q").dead, 1);
 }
 
