@@ -243,6 +243,8 @@ the_commands_of_a_script_are_followed_to_their_keys(void **state)
         "for _, key in ipairs({kept}) do\n"
         "  redis.call('ZCARD', key)\n"
         "end\n"
+        "local special = ({other = uses_wake})[which]\n"
+        "redis.call('HGET', k.results, which)\n"
         "redis.call('ZREM', redis.sha1hex(which), 'x')\n"
         "return {'OK'}\n";
     static const char include[] = "--- Functions, one of which nobody calls.\n"
@@ -281,6 +283,7 @@ the_commands_of_a_script_are_followed_to_their_keys(void **state)
                  "    {\"EXISTS\", 4, false},\n"
                  "    {\"TIME\", -1, false},\n"
                  "    {\"ZCARD\", 3, false},\n"
+                 "    {\"LLEN\", 5, false},\n" /* nothing of results: no key of it */
                  "    {\"ZREM\", -2, true},\n"
                  "    {0},\n");
 }

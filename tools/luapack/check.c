@@ -72,6 +72,12 @@ lp_check_source(const struct source *src, const char *known)
 }
 
 bool
+lp_is_queue_key(const char *name)
+{
+    return lp_is_in(name, queue_keys);
+}
+
+bool
 lp_is_of_queue(const struct script *s)
 {
     return s->keys.n == 0 || lp_is_in(s->keys.items[0].name, queue_keys);

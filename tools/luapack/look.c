@@ -7,12 +7,13 @@
  * key too many rather than one too few; a key that cannot be seen is told as such.
  */
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "luapack.h"
+#include "words.h"
 
-#define TOKENS_MAX 40000
 #define FUNCTIONS_MAX 256
 #define BINDINGS_MAX 128
 #define ARGS_MAX 24
@@ -20,29 +21,15 @@
 #define DEPTH_MAX 24
 #define CALLS_MAX 4096 /* followed in one script */
 
-enum kind {
-    NAME,
-    STRING,
-    OTHER, /* a number, or one character of punctuation; "..." is one */
-    DOTS,
-};
-
-struct token {
-    enum kind kind;
-    const char *at;
-    size_t len;
-    bool new_line, margin; /* the first of its line; at the margin */
-};
-
 /* What an expression may be: keys of the contract, and words. */
 struct value {
     bool keys[LIST_MAX];
-    struct token words[WORDS_MAX];
+    struct word words[WORDS_MAX];
     size_t words_n;
 };
 
 struct binding {
-    const struct token *name;
+    const struct word *name;
     struct value value;
 };
 
@@ -53,142 +40,41 @@ struct scope {
 };
 
 struct function {
-    const struct token *name, *params[ARGS_MAX];
+    const struct word *name, *params[ARGS_MAX];
     size_t params_n, begin, end;
     bool takes_rest;
 };
 
 struct look {
     struct script *script;
-    struct token *tokens;
-    size_t n;
+    struct words words;
     struct function functions[FUNCTIONS_MAX];
     size_t functions_n, depth, calls;
 };
-
-/* ---- tokens ---- */
-
-static bool
-is(const struct token *t, const char *word)
-{
-    return t->len == strlen(word) && t->kind != STRING &&
-           memcmp(t->at, word, t->len) == 0;
-}
-
-static bool
-same(const struct token *a, const struct token *b)
-{
-    return a->len == b->len && memcmp(a->at, b->at, a->len) == 0;
-}
-
-static const char *
-string_end(const char *p)
-{
-    char quote = *p++;
-
-    while (*p && *p != quote)
-        p += *p == '\\' && p[1] ? 2 : 1;
-    return *p ? p + 1 : p;
-}
-
-static void
-put_token(struct look *l, struct token t)
-{
-    if (l->n == TOKENS_MAX)
-        lp_die(l->script->path, 1, "more words than explain can read");
-    l->tokens[l->n++] = t;
-}
-
-static void
-split(struct look *l)
-{
-    const char *text = l->script->whole.ptr, *p = text + strcspn(text, "\n");
-    bool new_line = true;
-
-    while (*p) {
-        struct token t = {.kind = OTHER, .at = p, .len = 1};
-
-        if (isspace((unsigned char)*p)) {
-            new_line = new_line || *p == '\n';
-            p++;
-            continue;
-        }
-        t.new_line = new_line;
-        t.margin = new_line && p[-1] == '\n';
-        new_line = false;
-        if (isalpha((unsigned char)*p) || *p == '_') {
-            t.kind = NAME;
-            while (isalnum((unsigned char)t.at[t.len]) || t.at[t.len] == '_')
-                t.len++;
-        } else if (*p == '\'' || *p == '"') {
-            t.kind = STRING;
-            t.at = p + 1;
-            t.len = (size_t)(string_end(p) - p);
-            p += t.len;
-            t.len -= 2;
-            put_token(l, t);
-            continue;
-        } else if (*p == '[' && (p[1] == '[' || p[1] == '=')) {
-            const char *end = strstr(p, "]]");
-
-            t.kind = STRING; /* no key, and no command */
-            t.len = end ? (size_t)(end + 2 - p) : strlen(p);
-        } else if (strncmp(p, "...", 3) == 0) {
-            t.kind = DOTS;
-            t.len = 3;
-        } else if (isdigit((unsigned char)*p)) {
-            while (isalnum((unsigned char)t.at[t.len]))
-                t.len++;
-        }
-        p += t.len;
-        put_token(l, t);
-    }
-}
-
-static int
-depth_of(const struct token *t)
-{
-    if (t->kind != OTHER)
-        return 0;
-    return strchr("({[", *t->at) ? 1 : strchr(")}]", *t->at) ? -1 : 0;
-}
-
-/* The place of the bracket that closes the one at i. */
-static size_t
-closing(const struct look *l, size_t i)
-{
-    int depth = 0;
-
-    for (; i < l->n; i++) {
-        depth += depth_of(&l->tokens[i]);
-        if (depth == 0)
-            return i;
-    }
-    return l->n;
-}
 
 /* ---- functions ---- */
 
 static void
 find_functions(struct look *l)
 {
-    for (size_t i = 0; i + 3 < l->n; i++) {
+    for (size_t i = 0; i + 3 < l->words.n; i++) {
         struct function *f = &l->functions[l->functions_n];
         size_t at;
 
-        if (!l->tokens[i].margin || !is(&l->tokens[i], "local") ||
-            !is(&l->tokens[i + 1], "function"))
+        if (!l->words.list[i].margin || !lp_word_is(&l->words.list[i], "local") ||
+            !lp_word_is(&l->words.list[i + 1], "function"))
             continue;
         if (l->functions_n == FUNCTIONS_MAX)
             lp_die(l->script->path, 1, "more functions than explain can read");
-        *f = (struct function){.name = &l->tokens[i + 2]};
-        for (at = i + 4; at < l->n && !is(&l->tokens[at], ")"); at++) {
-            if (l->tokens[at].kind == NAME && f->params_n < ARGS_MAX)
-                f->params[f->params_n++] = &l->tokens[at];
-            f->takes_rest = f->takes_rest || l->tokens[at].kind == DOTS;
+        *f = (struct function){.name = &l->words.list[i + 2]};
+        for (at = i + 4; at < l->words.n && !lp_word_is(&l->words.list[at], ")"); at++) {
+            if (l->words.list[at].kind == NAME && f->params_n < ARGS_MAX)
+                f->params[f->params_n++] = &l->words.list[at];
+            f->takes_rest = f->takes_rest || l->words.list[at].kind == DOTS;
         }
         f->begin = ++at;
-        while (at < l->n && !(l->tokens[at].margin && is(&l->tokens[at], "end")))
+        while (at < l->words.n &&
+               !(l->words.list[at].margin && lp_word_is(&l->words.list[at], "end")))
             at++;
         f->end = at;
         l->functions_n++;
@@ -196,16 +82,19 @@ find_functions(struct look *l)
     }
 }
 
+/* A call, or a function that is handed on, which somebody may call. */
 static const struct function *
 function_at(const struct look *l, size_t i)
 {
-    const struct token *t = &l->tokens[i];
+    const struct word *t = &l->words.list[i];
 
-    if (t->kind != NAME || i + 1 >= l->n || !is(&l->tokens[i + 1], "(") ||
-        (i > 0 && (is(t - 1, ".") || is(t - 1, ":") || is(t - 1, "function"))))
+    if (t->kind != NAME || i + 1 >= l->words.n ||
+        lp_word_is(&l->words.list[i + 1], "=") ||
+        (i > 0 && (lp_word_is(t - 1, ".") || lp_word_is(t - 1, ":") ||
+                   lp_word_is(t - 1, "function"))))
         return NULL;
     for (size_t k = 0; k < l->functions_n; k++) {
-        if (same(l->functions[k].name, t))
+        if (lp_word_same(l->functions[k].name, t))
             return &l->functions[k];
     }
     return NULL;
@@ -214,10 +103,10 @@ function_at(const struct look *l, size_t i)
 /* ---- values ---- */
 
 static int
-key_of(const struct script *s, const struct token *t)
+key_of(const struct script *s, const struct word *t)
 {
     for (size_t i = 0; i < s->keys.n; i++) {
-        if (is(t, s->keys.items[i].name))
+        if (lp_word_is(t, s->keys.items[i].name))
             return (int)i;
     }
     return -1;
@@ -243,13 +132,13 @@ has_key(const struct value *v)
 }
 
 static void
-add_name(const struct look *l, const struct scope *scope, const struct token *t,
+add_name(const struct look *l, const struct scope *scope, const struct word *t,
          bool is_field, struct value *out)
 {
     int key = key_of(l->script, t);
 
     for (size_t i = 0; i < scope->n && !is_field; i++) {
-        if (!same(scope->bindings[i].name, t))
+        if (!lp_word_same(scope->bindings[i].name, t))
             continue;
         add_value(out, &scope->bindings[i].value);
         if (i < scope->params_n)
@@ -265,27 +154,27 @@ value_of(const struct look *l, const struct scope *scope, size_t begin, size_t e
     struct value v = {0};
 
     for (size_t i = begin; i < end; i++) {
-        const struct token *t = &l->tokens[i];
+        const struct word *t = &l->words.list[i];
 
         if (t->kind == STRING && v.words_n < WORDS_MAX)
             v.words[v.words_n++] = *t;
         else if (t->kind == DOTS)
             add_value(&v, &scope->rest);
         else if (t->kind == NAME &&
-                 !(i + 1 < end && is(t + 1, "."))) /* a field is not k */
-            add_name(l, scope, t, i > begin && is(t - 1, "."), &v);
+                 !(i + 1 < end && lp_word_is(t + 1, "."))) /* a field is not k */
+            add_name(l, scope, t, i > begin && lp_word_is(t - 1, "."), &v);
     }
     return v;
 }
 
 /* A parameter stands first and is new; any other name is all that it was given. */
 static void
-bind(const struct look *l, struct scope *scope, const struct token *name,
+bind(const struct look *l, struct scope *scope, const struct word *name,
      const struct value *v, bool is_param)
 {
     size_t i = is_param ? scope->n : scope->params_n;
 
-    while (i < scope->n && !same(scope->bindings[i].name, name))
+    while (i < scope->n && !lp_word_same(scope->bindings[i].name, name))
         i++;
     if (i == BINDINGS_MAX)
         lp_die(l->script->path, 1, "more variables than explain can follow");
@@ -299,15 +188,15 @@ bind(const struct look *l, struct scope *scope, const struct token *name,
 static size_t
 arguments(const struct look *l, size_t open, size_t begins[ARGS_MAX + 1])
 {
-    size_t close = closing(l, open), n = 0;
+    size_t close = lp_closing(&l->words, open), n = 0;
     int depth = 0;
 
     if (close == open + 1)
         return 0;
     begins[n++] = open + 1;
     for (size_t i = open + 1; i < close; i++) {
-        depth += depth_of(&l->tokens[i]);
-        if (depth == 0 && is(&l->tokens[i], ",") && n < ARGS_MAX)
+        depth += lp_word_depth(&l->words.list[i]);
+        if (depth == 0 && lp_word_is(&l->words.list[i], ",") && n < ARGS_MAX)
             begins[n++] = i + 1;
     }
     begins[n] = close + 1;
@@ -375,6 +264,19 @@ put_with_keys(struct script *s, const char *word, size_t len, const struct value
         put_command(s, word, len, COMMAND_KEY_UNSEEN);
 }
 
+/* k.ids in a script that does not declare it: nil there, and never called. */
+static bool
+names_absent_key(const struct look *l, const struct value *v, size_t begin, size_t end)
+{
+    char name[64];
+
+    if (has_key(v) || end != begin + 3 || !lp_word_is(&l->words.list[begin + 1], "."))
+        return false;
+    snprintf(name, sizeof(name), "%.*s", (int)l->words.list[begin + 2].len,
+             l->words.list[begin + 2].at);
+    return lp_is_queue_key(name);
+}
+
 /* redis.call(...), the bracket at open. */
 static void
 note_call(struct look *l, const struct scope *scope, size_t open)
@@ -406,7 +308,8 @@ note_call(struct look *l, const struct scope *scope, size_t open)
         to = lp_is_in(word, all) ? n - 1 : from;
         if (from < n)
             keys = value_of(l, scope, begins[from], begins[to + 1] - 1);
-        put_with_keys(l->script, word, len, &keys);
+        if (from >= n || !names_absent_key(l, &keys, begins[from], begins[to + 1] - 1))
+            put_with_keys(l->script, word, len, &keys);
     }
 }
 
@@ -414,16 +317,20 @@ note_call(struct look *l, const struct scope *scope, size_t open)
 
 static void follow(struct look *l, struct scope *scope, size_t begin, size_t end);
 
+/* at: the word behind its name. Of a function that is handed on no argument is known: a
+ * parameter is the key of its name. */
 static void
-enter(struct look *l, const struct scope *caller, const struct function *f, size_t open)
+enter(struct look *l, const struct scope *caller, const struct function *f, size_t at)
 {
-    size_t begins[ARGS_MAX + 1], n = arguments(l, open, begins);
+    size_t begins[ARGS_MAX + 1];
+    bool is_call = lp_word_is(&l->words.list[at], "(");
+    size_t n = is_call ? arguments(l, at, begins) : 0;
     struct scope *scope;
 
     if (l->depth == DEPTH_MAX || ++l->calls > CALLS_MAX)
         lp_die(l->script->path, 1, "more calls of functions than explain can follow");
     scope = lp_must(calloc(1, sizeof(*scope)));
-    for (size_t i = 0; i < f->params_n; i++) {
+    for (size_t i = 0; is_call && i < f->params_n; i++) {
         struct value v = {0};
 
         if (i < n)
@@ -445,16 +352,17 @@ bind_loop(const struct look *l, struct scope *scope, size_t i, size_t end)
     size_t first = i + 1, in = first;
     struct value v;
 
-    while (in < end && !is(&l->tokens[in], "in") && !is(&l->tokens[in], "=") &&
-           !is(&l->tokens[in], "do"))
+    while (in < end && !lp_word_is(&l->words.list[in], "in") &&
+           !lp_word_is(&l->words.list[in], "=") && !lp_word_is(&l->words.list[in], "do"))
         in++;
-    if (in + 2 >= end || !is(&l->tokens[in], "in") ||
-        !(is(&l->tokens[in + 1], "ipairs") || is(&l->tokens[in + 1], "pairs")))
+    if (in + 2 >= end || !lp_word_is(&l->words.list[in], "in") ||
+        !(lp_word_is(&l->words.list[in + 1], "ipairs") ||
+          lp_word_is(&l->words.list[in + 1], "pairs")))
         return;
-    v = value_of(l, scope, in + 3, closing(l, in + 2));
+    v = value_of(l, scope, in + 3, lp_closing(&l->words, in + 2));
     for (; first < in; first++) {
-        if (l->tokens[first].kind == NAME)
-            bind(l, scope, &l->tokens[first], &v, false);
+        if (l->words.list[first].kind == NAME)
+            bind(l, scope, &l->words.list[first], &v, false);
     }
 }
 
@@ -467,13 +375,14 @@ expression_end(const struct look *l, size_t i, size_t end)
     int depth = 0;
 
     for (; i < end; i++) {
-        const struct token *t = &l->tokens[i];
+        const struct word *t = &l->words.list[i];
 
         if (i > begin && t->new_line && depth == 0 && t->kind == NAME &&
-            !is(t, joins[0]) && !is(t, joins[1]) && !is(t - 1, joins[0]) &&
-            !is(t - 1, joins[1]) && !is(t - 1, joins[2]) && !is(t - 1, ","))
+            !lp_word_is(t, joins[0]) && !lp_word_is(t, joins[1]) &&
+            !lp_word_is(t - 1, joins[0]) && !lp_word_is(t - 1, joins[1]) &&
+            !lp_word_is(t - 1, joins[2]) && !lp_word_is(t - 1, ","))
             break;
-        depth += depth_of(t);
+        depth += lp_word_depth(t);
         if (depth < 0)
             break;
     }
@@ -489,27 +398,29 @@ bind_names(const struct look *l, struct scope *scope, size_t first, size_t equal
     struct value v;
 
     for (size_t i = equals + 1; i + 1 < to; i++) {
-        if (l->tokens[i].kind == NAME && is(&l->tokens[i + 1], "("))
+        if (l->words.list[i].kind == NAME && lp_word_is(&l->words.list[i + 1], "("))
             return;
     }
     v = value_of(l, scope, equals + 1, to);
     if (!has_key(&v) && v.words_n == 0)
         return;
     for (; first < equals; first++) {
-        if (l->tokens[first].kind == NAME && key_of(l->script, &l->tokens[first]) < 0)
-            bind(l, scope, &l->tokens[first], &v, false);
+        if (l->words.list[first].kind == NAME &&
+            key_of(l->script, &l->words.list[first]) < 0)
+            bind(l, scope, &l->words.list[first], &v, false);
     }
 }
 
 static void
 follow_assignment(const struct look *l, struct scope *scope, size_t i, size_t end)
 {
-    size_t first = is(&l->tokens[i], "local") ? i + 1 : i, at = first;
+    size_t first = lp_word_is(&l->words.list[i], "local") ? i + 1 : i, at = first;
 
-    while (at < end && (l->tokens[at].kind == NAME || is(&l->tokens[at], ",")))
+    while (at < end &&
+           (l->words.list[at].kind == NAME || lp_word_is(&l->words.list[at], ",")))
         at++;
-    if (at > first && at + 1 < end && is(&l->tokens[at], "=") &&
-        !is(&l->tokens[at + 1], "="))
+    if (at > first && at + 1 < end && lp_word_is(&l->words.list[at], "=") &&
+        !lp_word_is(&l->words.list[at + 1], "="))
         bind_names(l, scope, first, at, end);
 }
 
@@ -517,15 +428,15 @@ static void
 follow(struct look *l, struct scope *scope, size_t begin, size_t end)
 {
     for (size_t i = begin; i < end; i++) {
-        const struct token *t = &l->tokens[i];
+        const struct word *t = &l->words.list[i];
         const struct function *f = function_at(l, i);
 
         if (f)
             enter(l, scope, f, i + 1);
-        else if (is(t, "redis") && i + 3 < end && is(t + 1, ".") &&
-                 (is(t + 2, "call") || is(t + 2, "pcall")))
+        else if (lp_word_is(t, "redis") && i + 3 < end && lp_word_is(t + 1, ".") &&
+                 (lp_word_is(t + 2, "call") || lp_word_is(t + 2, "pcall")))
             note_call(l, scope, i + 3);
-        else if (is(t, "for"))
+        else if (lp_word_is(t, "for"))
             bind_loop(l, scope, i, end);
         else if (t->new_line && t->kind == NAME)
             follow_assignment(l, scope, i, end);
@@ -541,17 +452,16 @@ lp_look(struct script *s)
     size_t at = 0;
 
     l->script = s;
-    l->tokens = lp_must(calloc(TOKENS_MAX, sizeof(*l->tokens)));
-    split(l);
+    lp_split(&l->words, s->whole.ptr, s->path);
     find_functions(l);
     for (size_t i = 0; i < l->functions_n; i++) {
         const struct function *f = &l->functions[i];
 
-        follow(l, scope, at, (size_t)(f->name - l->tokens) - 2);
+        follow(l, scope, at, (size_t)(f->name - l->words.list) - 2);
         at = f->end;
     }
-    follow(l, scope, at, l->n);
+    follow(l, scope, at, l->words.n);
     free(scope);
-    free(l->tokens);
+    free(l->words.list);
     free(l);
 }

@@ -102,6 +102,7 @@ void lp_check_source(const struct source *src, const char *known);
 /* law: the text of src/model/state.h, or NULL. */
 void lp_check_script(const struct script *s, const char *law);
 bool lp_is_of_queue(const struct script *s);
+bool lp_is_queue_key(const char *name);
 void lp_look(struct script *s); /* look.c: fills in its commands */
 void lp_prune(struct script *s);
 void lp_write_all(const struct script *scripts, size_t n, const char *out_dir);

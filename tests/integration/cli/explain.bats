@@ -33,9 +33,11 @@ setup() {
     [ "$("$WEIR" explain hint --json | jq -r '.keys[0].key')" = "$WEIR_NAMESPACE:worker:WORKER:hint" ]
 }
 
-@test "every key of every contract is seen in a command, and every command's key is seen" {
+@test "every key of every contract is seen in a command" {
     "$WEIR" explain --json >all
-    [ "$(jq -r '. as $s | .keys[] | select(.reads + .writes == []) | $s.transition + " " + .name' all)" = '' ]
+    # ids: some declare it for what they share with others, which looks at nothing then
+    [ "$(jq -r '. as $s | .keys[] | select(.reads + .writes == [] and .name != "ids") |
+        $s.transition + " " + .name' all)" = '' ]
 }
 
 @test "mistakes" {
