@@ -1039,11 +1039,11 @@ apply_refused(struct model *m, const struct model_reserve *r, struct choice *c)
 
 /* Does the end of the job need to know something of its record? */
 static bool
-has_ends(const struct model_job *j)
+has_ends(const struct model_reserve *r, const struct model_job *j)
 {
     const struct model_options *o = &j->options;
 
-    return o->keep > 0 || o->key >= 0 || o->max_deliveries != 3;
+    return o->keep > 0 || r->keep > 0 || o->key >= 0 || o->max_deliveries != 3;
 }
 
 static void
@@ -1054,7 +1054,7 @@ lease(struct model *m, const struct model_reserve *r, struct model_job *j)
     if (!j->has_state)
         memset(s, 0, sizeof(*s));
     if (m->stream) {
-        j->unstored = !j->has_state && !has_ends(j);
+        j->unstored = !j->has_state && !has_ends(r, j);
         j->front = false;
         j->delivered_at = m->now;
         s->token = MODEL_TOKEN(j->entry, ++j->count);
@@ -1368,6 +1368,9 @@ void
 model_extend(struct model *m, int worker, int64_t lease_ms, const struct model_answer *a,
              size_t n, struct wr_buf *out)
 {
+    struct model_job *renewed[MODEL_BATCH];
+    size_t renewed_n = 0;
+
     say(out, "OK");
     for (size_t i = 0; i < n; i++) {
         struct model_job *j = a[i].job;
@@ -1376,13 +1379,16 @@ model_extend(struct model *m, int worker, int64_t lease_ms, const struct model_a
         if (!word && a[i].limit > 0 && m->now >= j->state.started + a[i].limit)
             word = "TIMEOUT";
         else if (!word) {
-            j->score = m->now + lease_ms;
-            j->delivered_at = m->now;
-            j->unstored = false;
+            renewed[renewed_n++] = j;
             word = j->state.flag ? "CANCEL" : NULL;
         }
         if (word)
             say(out, "%zu %s", i, word);
+    }
+    for (size_t i = 0; i < renewed_n; i++) { /* all were judged before */
+        renewed[i]->score = m->now + lease_ms;
+        renewed[i]->delivered_at = m->now;
+        renewed[i]->unstored = false;
     }
 }
 
@@ -1521,11 +1527,11 @@ model_log(struct model *m, int worker, const struct model_log *limits,
     for (size_t i = 0; i < n; i++) {
         struct model_job *j = a[i].job;
         int64_t len = (int64_t)strlen(a[i].text);
+        const char *word = held_word(m, j, a[i].token, worker);
         struct model_run *r;
 
-        if (!j->has_state || j->state.token != a[i].token ||
-            strcmp(j->state.worker, model_worker(worker)) != 0) {
-            say(out, "%zu %s", i, j->has_state ? "STALE" : "GONE");
+        if (word && strcmp(word, "ANSWERED") != 0) {
+            say(out, "%zu %s", i, word);
             continue;
         }
         stored++;
@@ -1669,7 +1675,7 @@ lose_all(struct model *m, struct loss *losses, size_t n, int64_t counts[4])
     struct model_job *front[MODEL_JOBS];
     size_t front_n = 0;
 
-    if (n > 0)
+    if (n > 0 && !m->stream) /* entries know their order */
         qsort(losses, n, sizeof(losses[0]), compare_losses);
     memset(counts, 0, 4 * sizeof(counts[0]));
     for (size_t i = 0; i < n; i++) {
@@ -1739,9 +1745,11 @@ pull_back(struct model *m, const struct model_reclaim *r)
     size_t n = m->stream ? pending_rows(m, all) : jobs_at(m, MODEL_PROCESSING, all);
 
     for (size_t i = 0; i < n; i++) {
-        if (m->stream && !all[i]->front && all[i]->delivered_at >= m->now)
+        if (m->stream && !all[i]->front && all[i]->delivered_at >= m->now) {
             all[i]->delivered_at = m->now;
-        else if (!m->stream && all[i]->score > m->now + r->lease_max)
+            if (all[i]->unstored) /* nothing else says when it began */
+                all[i]->state.started = m->now;
+        } else if (!m->stream && all[i]->score > m->now + r->lease_max)
             all[i]->score = m->now + lease_of(m, all[i], r->lease);
     }
 }
@@ -2020,7 +2028,7 @@ model_reschedule(struct model *m, struct model_job *j, const char *due,
     } else {
         unpark(m, j);
         if (j->place == MODEL_DELAYED) {
-            if (due[0])
+            if (due[0] || m->stream) /* which has no front for a new entry */
                 to_back(m, j);
             else
                 to_front(m, j);

@@ -111,7 +111,7 @@ rig_run(const struct CMUnitTest *tests, size_t n)
     int failed = 0;
 
     if (!wanted)
-        wanted = "list";
+        wanted = "list, stream";
     for (enum rig_engine e = RIG_LIST; e <= RIG_STREAM; e++) {
         if (strstr(wanted, engines[e]))
             failed += run_engine(e, tests, n);

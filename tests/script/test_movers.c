@@ -296,9 +296,12 @@ a_lost_job_without_body_is_dead_A17(void **state)
     rig_lose_body("A");
     rig_pass(RIG_LEASE);
     assert_int_equal(rig_reclaim().dead, 1);
-    assert_string_equal(rig_where("A"), "JSX");
-    assert_int_equal(rig_replay("A"), WR_REPLAY_NOBODY);
-    rig_assert_sums();
+    if (rig.engine == RIG_LIST) { /* an entry that is gone has no name any more */
+        assert_string_equal(rig_where("A"), "JSX");
+        assert_int_equal(rig_replay("A"), WR_REPLAY_NOBODY);
+    }
+    assert_int_equal(rig_stat("buried"), 1);
+    rig_assert_equations(0);
 }
 
 static void

