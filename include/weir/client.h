@@ -416,6 +416,41 @@ weir_queue_pause(struct weir_client *client, const char *queue, const char *who,
 WEIR_API enum weir_err
 weir_queue_resume(struct weir_client *client, const char *queue, bool *was,
                   struct weir_error *err) WEIR_MUST_CHECK;
+/* How far a move is. */
+struct weir_migration {
+    const char *engine; /* where it goes */
+    int64_t processing; /* deliveries whose end is waited for */
+    int64_t copied;     /* waiting jobs */
+    int64_t restarts;   /* how often waiting jobs were cancelled or changed meanwhile, so
+                           that the copy began anew */
+};
+struct weir_migrate_options {
+    size_t struct_size;
+    int64_t wait_ms; /* for the end of what runs; 0: a minute; WEIR_NONE: at most now */
+    const char *who; /* one word, default the login name */
+    /* Called now and then; must not call the client. false takes the move back. */
+    bool (*each)(const struct weir_migration *m, void *context);
+    void *context;
+};
+#define WEIR_MIGRATE_OPTIONS_INIT .struct_size = sizeof(struct weir_migrate_options)
+/*
+ * Moves a queue to another engine, "list" or "stream". Producers and workers may go on:
+ * new jobs are taken all the time, but the queue is paused and hands out nothing until
+ * all that runs has ended and what waits is copied, a few seconds for a million jobs.
+ * Nothing is lost or changes its place wherever this process or Redis is stopped: the
+ * queue stays paused until the next call, which goes on, or, told the engine that the
+ * queue has, takes the move back. options may be NULL; *moved: waiting jobs.
+ *
+ * E_TIMEOUT  jobs ran longer than wait_ms: taken back
+ * E_CHANGED  somebody resumed the queue, or changes waiting jobs all the time: taken back
+ * E_FULL     Redis has no room for the copy: taken back
+ * E_CANCELLED  `each` said so: taken back
+ * E_ARG, E_NO_QUEUE
+ */
+WEIR_API enum weir_err
+weir_queue_migrate(struct weir_client *client, const char *queue, const char *engine,
+                   const struct weir_migrate_options *options, int64_t *moved,
+                   struct weir_error *err) WEIR_MUST_CHECK;
 /* Cancels up to limit waiting jobs (state "ready" or "delayed"). *moved 0: none left. */
 WEIR_API enum weir_err
 weir_queue_purge(struct weir_client *client, const char *queue, const char *state,

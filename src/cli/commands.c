@@ -39,6 +39,7 @@ const struct cli_cmd *const cli_commands[] = {
     &cmd_queue_purge,
     &cmd_queue_create,
     &cmd_queue_set,
+    &cmd_queue_migrate,
     &cmd_worker_quiet,
     &cmd_worker_resume,
     &cmd_worker_stop,

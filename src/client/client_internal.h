@@ -75,6 +75,7 @@ wr_cron_store(struct wr_store *store, const struct wr_cron_made *made, int64_t r
               bool *same, struct weir_error *err) WEIR_MUST_CHECK;
 
 struct wr_store *wr_client_store(struct weir_client *client);
+const char *wr_client_login_name(void); /* of who runs this process */
 
 /* queue NULL means "default". */
 enum weir_err

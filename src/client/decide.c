@@ -205,8 +205,8 @@ weir_queue_create(struct weir_client *c, const char *queue, const char *engine,
     return wr_store_create(c->store, q, &l, made, err);
 }
 
-static const char *
-login_name(void)
+const char *
+wr_client_login_name(void)
 {
     const struct passwd *p = getpwuid(getuid());
 
@@ -222,7 +222,7 @@ weir_queue_pause(struct weir_client *c, const char *queue, const char *who,
 
     if (rc != WEIR_OK)
         return rc;
-    return wr_store_pause(c->store, q, who ? who : login_name(), why, was, err);
+    return wr_store_pause(c->store, q, who ? who : wr_client_login_name(), why, was, err);
 }
 
 enum weir_err

@@ -87,7 +87,9 @@
     X(CRON_RUN, READY, CANCELLED) \
     X(CRON_RUN, DELAYED, CANCELLED) \
     X(CRON_RUN, PROCESSING, PROCESSING) \
-    X(FORGET, DONE, NONE)
+    X(FORGET, DONE, NONE) \
+    X(MIGRATE, READY, READY) \
+    X(MIGRATE, READY, DEAD)
 /* clang-format on */
 
 enum wr_state {

@@ -18,6 +18,7 @@
     X(stats, "stats") X(claims, "claims") X(producers, "producers") \
     X(unique, "unique") X(windows, "windows") X(wake, "wake") X(due, "due") \
     X(waiters, "waiters") X(outbox, "outbox") X(lock, "lock") X(stream, "stream") X(ids, "ids") \
+    X(next_ready, "next:ready") X(next_stream, "next:stream") X(next_ids, "next:ids") \
     X(heartbeat_promote, "heartbeat:promote") \
     X(heartbeat_reclaim, "heartbeat:reclaim") X(config, "config") X(cron, "cron")
 /* clang-format on */

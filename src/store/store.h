@@ -386,6 +386,27 @@ wr_store_reschedule(struct wr_store *store, struct wr_queue *queue, struct wr_sp
                     struct wr_span due, bool *delayed, int64_t *due_ms,
                     struct weir_error *err) WEIR_MUST_CHECK;
 
+/* What a step of a move came to; n and copied go with it. */
+enum wr_migrate_word {
+    WR_MIGRATE_DONE,
+    WR_MIGRATE_RUNS,   /* n deliveries are not over: wait a little */
+    WR_MIGRATE_COPIED, /* n jobs, `copied` in all */
+    WR_MIGRATE_AGAIN,  /* waiting jobs were changed meanwhile: it begins anew */
+    WR_MIGRATE_SWEPT,
+    WR_MIGRATE_RESUMED, /* somebody resumed the queue: it is not moved */
+    WR_MIGRATE_FULL,    /* of memory */
+};
+struct wr_migrated {
+    enum wr_migrate_word word;
+    int64_t n, copied;
+};
+/* One step of moving a queue to the engine `to` ("list", "stream"); again until DONE. The
+ * engine that it has takes back what was begun. */
+enum weir_err
+wr_store_migrate(struct wr_store *store, struct wr_queue *queue, const char *to,
+                 const char *who, size_t limit, struct wr_migrated *out,
+                 struct weir_error *err) WEIR_MUST_CHECK;
+
 enum wr_replayed {
     WR_REPLAY_OK,
     WR_REPLAY_GONE,

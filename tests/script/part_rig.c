@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "redis/url.h"
+#include "store/call.h"
 
 #define OK(call)                                                                      \
     do {                                                                              \
@@ -71,6 +72,7 @@ rig_fresh(void **state)
     tokens_n = 0;
     rig_clock(RIG_START);
     rig.engine = running;
+    rig.queue->engine = (int)running; /* what the store believes */
     if (rig.engine != RIG_LIST)
         rig_make_queue();
     return 0;

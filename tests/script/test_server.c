@@ -105,6 +105,8 @@ static const struct row {
     {"pause", false, {NOW, "me", "-"}},
     {"resume", true, {NULL}},
     {"create", false, {"m", "kept_max", "5"}},
+    {"migrate", false, {NOW, "list", "me", "10", "99999"}},
+    {"migrate", false, {NOW, "stream", "me", "10", "99999"}},
     {"audit", false, {NOW}},
     {"inspect", false, {NOW, "R1", "100"}},
     {"browse", false, {NOW, "ready", "0", "10"}},

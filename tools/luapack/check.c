@@ -11,12 +11,37 @@
 
 /* The keys a script may declare, by the names of docs/keys.md. Those of the second list
  * belong to no queue. */
-static const char *const queue_keys[] = {
-    "ready",   "tombs",   "stream", "ids",    "processing",        "delayed",
-    "dead",    "kept",    "jobs",   "state",  "results",           "errors",
-    "log",     "stats",   "claims", "config", "producers",         "unique",
-    "windows", "wake",    "due",    "lock",   "heartbeat_promote", "heartbeat_reclaim",
-    "cron",    "waiters", "outbox", NULL};
+static const char *const queue_keys[] = {"ready",
+                                         "tombs",
+                                         "stream",
+                                         "ids",
+                                         "processing",
+                                         "delayed",
+                                         "dead",
+                                         "kept",
+                                         "jobs",
+                                         "state",
+                                         "results",
+                                         "errors",
+                                         "log",
+                                         "stats",
+                                         "claims",
+                                         "config",
+                                         "producers",
+                                         "unique",
+                                         "windows",
+                                         "wake",
+                                         "due",
+                                         "lock",
+                                         "heartbeat_promote",
+                                         "heartbeat_reclaim",
+                                         "cron",
+                                         "waiters",
+                                         "outbox",
+                                         "next_ready",
+                                         "next_stream",
+                                         "next_ids",
+                                         NULL};
 static const char *const other_keys[] = {"queues", "workers", "worker", "hint", NULL};
 static const char *const key_types[] = {"LIST", "HASH",   "ZSET", "STRING",
                                         "SET",  "STREAM", NULL};

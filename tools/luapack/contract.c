@@ -73,9 +73,11 @@ put_flags(struct script *s, const char *rest, size_t line)
 }
 
 /* In lua/both/ what is said of one engine alone begins with its name: "list:ready LIST
- * ...". Answers the words without that; NULL: it is said of the other one. */
+ * ...". Answers the words without that; NULL: it is said of the other one. A move that
+ * the other engine's script of that name makes may be named everywhere: they share their
+ * rows of src/model/state.h. */
 static const char *
-of_this_engine(const struct script *s, const char *rest, size_t line)
+of_this_engine(const struct script *s, const char *rest, bool is_move, size_t line)
 {
     size_t len = strcspn(rest, ": ");
     bool is_list = len == 4 && strncmp(rest, "list", 4) == 0,
@@ -83,7 +85,7 @@ of_this_engine(const struct script *s, const char *rest, size_t line)
 
     if (rest[len] != ':' || (!is_list && !is_stream))
         return rest;
-    if (!s->is_both)
+    if (!s->is_both && !is_move)
         lp_die(s->path, line, "only scripts in lua/both/ serve several engines");
     return strncmp(rest, s->folder, len) == 0 ? rest + len + 1 : NULL;
 }
@@ -105,7 +107,7 @@ read_tag(struct script *s, const char *tag, size_t line)
         size_t len = strlen(lists[i].word);
 
         if (strncmp(tag, lists[i].word, len) == 0) {
-            const char *rest = of_this_engine(s, tag + len, line);
+            const char *rest = of_this_engine(s, tag + len, false, line);
 
             if (rest)
                 put(s, lists[i].list, rest, lists[i].typed, line);
@@ -113,7 +115,7 @@ read_tag(struct script *s, const char *tag, size_t line)
         }
     }
     if (strncmp(tag, "transition ", 11) == 0) {
-        const char *rest = of_this_engine(s, tag + 11, line);
+        const char *rest = of_this_engine(s, tag + 11, true, line);
 
         if (rest)
             put_transition(s, rest, line);

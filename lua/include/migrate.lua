@@ -1,0 +1,57 @@
+--- What both directions of a move share. config holds, while it lasts,
+--   moving  TO WAS PHASE    WAS: 1 if somebody had paused the queue before
+--   moved   COPIED SIGNATURE, newline, the last one that was copied
+-- PHASE: copy; again (what a copy that began anew left over goes first); sweep (the queue is
+-- moved, or it stays: what is left over goes, then it is over).
+--- @include clock
+--- @include touch
+--- @include memory
+
+-- All that these count changes the jobs that wait in another way than to add one at the back.
+local MOVE_CHANGES = {'deliveries', 'cancelled_ready', 'expired_ready', 'lost_body_ready',
+                      'deferred', 'shelved', 'released', 'reclaimed', 'replaced', 'skipped'}
+
+local function move_signature(k, more)
+  local counts = redis.call('HMGET', k.stats, unpack(MOVE_CHANGES))
+  for i = 1, #MOVE_CHANGES do
+    counts[i] = counts[i] or '0'
+  end
+  return table.concat(counts, ',') .. ',' .. more
+end
+
+local function move_read(moving, moved)
+  local m = {}
+  m.to, m.was, m.phase = string.match(moving or '', '^(%a+) ([01]) (%a+)$')
+  m.copied, m.signature, m.last = string.match(moved or '', '^(%d+) (%S+)\n(.*)$')
+  m.copied = tonumber(m.copied)
+  return m.to and m or nil
+end
+
+local function move_write(k, m)
+  redis.call('HSET', k.config, 'moving', m.to .. ' ' .. m.was .. ' ' .. m.phase)
+  if m.copied then
+    redis.call('HSET', k.config, 'moved', digits(m.copied) .. ' ' .. m.signature .. '\n' .. m.last)
+  else
+    redis.call('HDEL', k.config, 'moved')
+  end
+end
+
+local function move_begin(k, to, who, paused, now)
+  local m = {to = to, was = paused and '1' or '0', phase = 'copy'}
+  if not paused then
+    redis.call('HSET', k.config, 'paused', digits(now) .. ' ' .. who .. ' moving%20to%20' .. to)
+  end
+  move_write(k, m)
+  return m
+end
+
+-- The queue hands out jobs again, unless it did not before. waits: there are some.
+local function move_end(k, m, waits)
+  redis.call('HDEL', k.config, 'moving', 'moved')
+  if m.was == '0' then
+    redis.call('HDEL', k.config, 'paused')
+    if waits and redis.call('EXISTS', k.wake) == 0 then
+      redis.call('LPUSH', k.wake, '1')
+    end
+  end
+end
