@@ -197,14 +197,15 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        RIG_TEST(an_order_stands_until_another_comes),
-        RIG_TEST(a_stop_is_not_taken_back),
-        RIG_TEST(the_grace_time_of_a_stop_can_be_said_anew),
-        RIG_TEST(nobody_can_be_told_who_was_never_heard),
-        RIG_TEST(an_order_waits_an_hour_for_a_worker_that_is_silent),
-        RIG_TEST(a_worker_with_an_order_is_told_at_once),
-        RIG_TEST(ten_thousand_that_died_are_forgotten_in_a_minute_M08),
-        RIG_TEST(a_full_server_takes_beats_and_orders_F17),
+        /* About no queue: once is enough. */
+        RIG_LIST_TEST(an_order_stands_until_another_comes),
+        RIG_LIST_TEST(a_stop_is_not_taken_back),
+        RIG_LIST_TEST(the_grace_time_of_a_stop_can_be_said_anew),
+        RIG_LIST_TEST(nobody_can_be_told_who_was_never_heard),
+        RIG_LIST_TEST(an_order_waits_an_hour_for_a_worker_that_is_silent),
+        RIG_LIST_TEST(a_worker_with_an_order_is_told_at_once),
+        RIG_LIST_TEST(ten_thousand_that_died_are_forgotten_in_a_minute_M08),
+        RIG_LIST_TEST(a_full_server_takes_beats_and_orders_F17),
     };
 
     return RIG_MAIN(tests);
