@@ -37,6 +37,7 @@
 -- @answer OTHER this id is taken by another record; detail: where that is
 -- @answer UNIQUE the unique key is held; detail: by whom
 -- @answer BIG payload over the limit; detail: the limit
+-- @answer IDS it is stored, under the id in the detail; those after it that the client named by a made-up id have the next numbers
 -- @cost O(jobs)
 --
 -- Reply: word, 1 if the call made the queue, then the notes: position, word,

@@ -96,8 +96,12 @@ local function entry_token(entry, count, generation)
   return entry .. '.' .. digits(count) .. (generation and '.' .. generation or '')
 end
 
--- token_parts(token): entry, count, generation (nil: the first); nothing if it is none.
+-- token_parts(token): entry, count, generation (nil: the first), and the two numbers of the
+-- entry; nothing if it is no token. Redis takes no longer numbers.
 local function token_parts(token)
-  local entry, count, generation = string.match(token, '^(%d+%-%d+)%.(%d+)%.?(%d*)$')
-  return entry, tonumber(count), generation ~= '' and generation or nil
+  local entry, ms, seq, count, generation =
+    string.match(token, '^((%d+)%-(%d+))%.(%d+)%.?(%d*)$')
+  if entry and #ms < 20 and #seq < 20 then
+    return entry, tonumber(count), generation ~= '' and generation or nil, tonumber(ms), tonumber(seq)
+  end
 end

@@ -19,8 +19,11 @@ local function remove_jobs(k, ids)
   if #ids == 0 then
     return
   end
-  redis.call('HDEL', k.jobs, unpack(ids))
-  redis.call('HDEL', k.state, unpack(ids))
+  for _, key in ipairs({k.jobs, k.state}) do -- of a stream they are empty often
+    if ENGINE == 'list' or redis.call('HLEN', key) > 0 then
+      redis.call('HDEL', key, unpack(ids))
+    end
+  end
   for _, key in ipairs(k.extras or {k.errors, k.results}) do
     redis.call('HDEL', key, unpack(ids))
   end

@@ -44,32 +44,35 @@ end
 -- arrivals_store(k, d): the records of d and their places. Answers, as notes, the entry of
 -- each job whose id it is, where that does not just follow the one of the job before.
 local function arrivals_store(k, d)
-  local waits, records, jobs, notes, after, made_up = {}, {}, {}, {}, nil, k.made_up or {}
+  local records, ids, bodies, notes, n, after, made_up = {}, {}, {}, {}, 0, nil, k.made_up or {}
+  local waits = #d.delayed > 0 and {}
   for i = 2, #d.delayed, 2 do
     waits[d.delayed[i]] = true
   end
   for i = 1, #d.records, 2 do
-    local id, record = d.records[i], d.records[i + 1]
-    if waits[id] then
+    local id = d.records[i]
+    if waits and waits[id] then
       records[#records + 1] = id
-      records[#records + 1] = record
+      records[#records + 1] = d.records[i + 1]
     else
-      jobs[#jobs + 1] = {id = not made_up[id] and id or nil, record = record, at = made_up[id]}
+      n = n + 1
+      ids[n], bodies[n] = not made_up[id] and id, d.records[i + 1]
     end
   end
   if #records > 0 then
     redis.call('HSET', k.jobs, unpack(records))
     delayed_add(k.delayed, k.due, d.delayed)
   end
-  if #jobs == 0 then
+  if n == 0 then
     return notes
   end
-  for i, entry in ipairs(ready_add(k, jobs)) do
-    if jobs[i].at then
+  local entries = ready_add(k, ids, bodies)
+  for i = 1, n do
+    if not ids[i] then
       if after ~= i - 1 then
-        notes[#notes + 1] = digits(jobs[i].at)
+        notes[#notes + 1] = digits(made_up[d.ready[i]])
         notes[#notes + 1] = 'IDS'
-        notes[#notes + 1] = entry
+        notes[#notes + 1] = entries[i]
       end
       after = i
     end

@@ -22,33 +22,71 @@ local function not_held(k, text, token, worker, entry)
   return 'GONE'
 end
 
+-- held_rows(k, looks, consumer): entry -> count of what this consumer has between the first
+-- and the last of these entries: one look instead of one for each.
+local LOOK_MANY = 8
+
+local function held_rows(k, looks, consumer)
+  local low, high, counts = looks[1], looks[1], {}
+  for i = 2, #looks do
+    local l = looks[i]
+    if l[2] < low[2] or l[2] == low[2] and l[3] < low[3] then
+      low = l
+    elseif l[2] > high[2] or l[2] == high[2] and l[3] > high[3] then
+      high = l
+    end
+  end
+  for _, row in ipairs(redis.call('XPENDING', k.stream, GROUP, low[1], high[1], 2 * #looks, consumer)) do
+    counts[row[1]] = row[4]
+  end
+  return counts
+end
+
+-- What the tokens say: entries, counts, consumers; and what held_rows() knows of them.
+local function held_parts(k, tokens, worker)
+  local entries, counts, consumers, looks, n = {}, {}, {}, {}, 0
+  for i = 1, #tokens do
+    local entry, count, generation, ms, seq = token_parts(tokens[i])
+    entries[i], counts[i], consumers[i] = entry or false, count or false, consumer_name(worker, generation)
+    if #tokens >= LOOK_MANY and entry and consumers[i] == consumers[1] then
+      n = n + 1
+      looks[n] = {entry, ms, seq}
+    end
+  end
+  local rows = n >= LOOK_MANY and group_info(k) and held_rows(k, looks, consumers[1]) or {}
+  return entries, counts, consumers, rows
+end
+
 -- held_look(k, ids, tokens, worker, plain): the states of these jobs, and of each why the
 -- delivery does not own it: nil if it does. With `plain`: false if it does and there is
 -- nothing more to know: not cancelled, no unique key, keeps no result.
 local function held_look(k, ids, tokens, worker, plain)
-  local texts, words = {}, {}
+  local texts, words, there = {}, {}, group_info(k)
   k.entry_of, k.consumer_of, k.unstored = k.entry_of or {}, k.consumer_of or {}, k.unstored or {}
-  local there = group_info(k)
   local states = redis.call('HLEN', k.state) > 0 and redis.call('HMGET', k.state, unpack(ids))
   local places = k.ids and redis.call('HLEN', k.ids) > 0 and redis.call('HMGET', k.ids, unpack(ids))
+  local entries, counts, consumers, rows = held_parts(k, tokens, worker)
   for i, id in ipairs(ids) do
-    local entry, count, generation = token_parts(tokens[i])
-    local consumer, row = consumer_name(worker, generation), nil
+    local entry, consumer, text, count = entries[i], consumers[i], states and states[i], nil
     if entry and there and (not k.ids or (places and places[i] or id) == entry) then
-      row = redis.call('XPENDING', k.stream, GROUP, entry, entry, 1, consumer)[1]
-    end
-    texts[i] = states and states[i]
-    if not row or row[4] ~= count then
-      words[i] = not_held(k, texts[i], tokens[i], worker, entry)
-    else
-      k.entry_of[id], k.consumer_of[id] = entry, consumer
-      if not texts[i] and plain then
-        words[i] = false
-      elseif not texts[i] then
-        local at = pending_range(k, '', entry, entry, 1, consumer)[1][3]
-        texts[i], k.unstored[id] = held_text(tokens[i], worker, count, at), true
+      count = rows[entry]
+      if not count or consumer ~= consumers[1] then
+        local row = redis.call('XPENDING', k.stream, GROUP, entry, entry, 1, consumer)[1]
+        count = row and row[4]
       end
     end
+    if not count or count ~= counts[i] then
+      words[i] = not_held(k, text, tokens[i], worker, entry)
+    else
+      k.entry_of[id], k.consumer_of[id] = entry, consumer
+      if not text and plain then
+        words[i] = false
+      elseif not text then
+        local at = pending_range(k, '', entry, entry, 1, consumer)[1][3]
+        text, k.unstored[id] = held_text(tokens[i], worker, count, at), true
+      end
+    end
+    texts[i] = text
   end
   return texts, words
 end

@@ -28,28 +28,27 @@ local function ready_any(k)
     and #redis.call('XPENDING', k.stream, GROUP, '-', '+', 1, FRONT) > 0
 end
 
--- ready_add(k, jobs): adds {id=, record=} in this order; id nil: that of the entry. Their
+-- ready_add(k, ids, records): adds them in this order; id false: that of the entry. Their
 -- entries follow each other, so that the ids of many are told in one word. Answers the
 -- entries.
-local function ready_add(k, jobs)
-  local entries, places, ms, seq = {}, {}, nil, nil
+local function ready_add(k, ids, records)
+  local entries, places, n, at = {}, {}, 0, '*'
   group_make(k)
   k.entries = nil
-  for i, job in ipairs(jobs) do
-    local at = ms and ms .. '-' .. digits(seq + i) or '*'
-    if job.id then
-      entries[i] = redis.call('XADD', k.stream, at, 'j', job.record, 'i', job.id)
-      places[#places + 1] = job.id
-      places[#places + 1] = entries[i]
+  for i = 1, #records do
+    local id = ids[i]
+    if id then
+      entries[i] = redis.call('XADD', k.stream, at, 'j', records[i], 'i', id)
+      places[n + 1], places[n + 2] = id, entries[i]
+      n = n + 2
     else
-      entries[i] = redis.call('XADD', k.stream, at, 'j', job.record)
+      entries[i] = redis.call('XADD', k.stream, at, 'j', records[i])
     end
-    if not ms then
-      ms, seq = string.match(entries[1], '^(%d+)%-(%d+)$')
-      seq = seq - 1
+    if i == 1 then
+      at = string.match(entries[1], '^%d+%-') .. '*'
     end
   end
-  if #places > 0 then
+  if n > 0 then
     redis.call('HSET', k.ids, unpack(places))
   end
   return entries
@@ -65,9 +64,8 @@ local function ready_back(k, ids, records)
     records = redis.call('HMGET', k.jobs, unpack(ids))
     redis.call('HDEL', k.jobs, unpack(ids))
   end
-  local jobs = {}
-  for i, id in ipairs(ids) do
-    jobs[i] = {id = id, record = records[i] or STUB}
+  for i = 1, #ids do
+    records[i] = records[i] or STUB
   end
-  ready_add(k, jobs)
+  ready_add(k, ids, records)
 end

@@ -14,28 +14,26 @@
 local REFUSED_MAX = 100 -- lost, late and shelved jobs of one call
 local SLICE = 64        -- short records read at once
 
--- Decide: what becomes of this job? e: entry, id, record, text (its state), front (its count
--- if it was handed out before). Answers whether to stop here.
-local function reserve_consider(r, c, e, now)
-  local refused
-  if c.n > 0 and c.bytes + #e.record > r.bytes then
+-- Decide: what becomes of the job of this entry? text: its state; front: its count if it was
+-- handed out before, else 0. Answers whether to stop here.
+local function reserve_consider(r, c, entry, id, record, text, front, now)
+  if c.n > 0 and c.bytes + #record > r.bytes then
     c.more = true
     return true
-  elseif (e.text or e.front) and c.n >= r.free then
+  elseif (text or front > 0) and c.n >= r.free then
     return true
   end
-  if e.record == '' then
-    c.lost[#c.lost + 1] = {e.id, e.text}
-    refused = c.lost
-  elseif choose_one(r, c, e.id, e.text, e.record, now) then
+  local refused = c.lost
+  if record == '' then
+    refused[#refused + 1] = {id, text}
+  elseif not choose_one(r, c, id, text, record, now) then
+    c.entries[c.n], c.counts[c.n] = entry, front
+    return false
+  else
     refused = #c.lost > c.lost_n and c.lost or #c.late > c.late_n and c.late or c.shelved
   end
   c.lost_n, c.late_n = #c.lost, #c.late
-  if not refused then
-    c.entries[c.n], c.counts[c.n] = e.entry, e.front or 0
-    return false
-  end
-  refused[#refused].entry, refused[#refused].record = e.entry, e.record
+  refused[#refused].entry, refused[#refused].record = entry, record
   c.more = #c.lost + #c.late + #c.shelved >= REFUSED_MAX
   return c.more
 end
@@ -55,12 +53,12 @@ local function reserve_front(k, r, c, now)
     local rows = redis.call('XPENDING', k.stream, GROUP, from, '+', math.min(want - c.n, SLICE), FRONT)
     for _, row in ipairs(rows) do
       local found = redis.call('XRANGE', k.stream, row[1], row[1])[1]
-      local e = {entry = row[1], id = 'lost-' .. row[1], record = '', front = row[4]}
+      local record, id, text = '', 'lost-' .. row[1], false
       if found then
-        e.record, e.id = entry_job(found[1], found[2])
-        e.text = reserve_text(k, c, e.id)
+        record, id = entry_job(found[1], found[2])
+        text = reserve_text(k, c, id)
       end
-      if reserve_consider(r, c, e, now) then
+      if reserve_consider(r, c, row[1], id, record, text, row[4], now) then
         return false
       end
       from = '(' .. row[1]
@@ -78,18 +76,21 @@ local function reserve_fresh(k, r, c, now)
   while c.n < want do
     local n = r.long and 1 or math.min(want - c.n, SLICE)
     local found = redis.call('XRANGE', k.stream, from, '+', 'COUNT', n)
-    for _, entry in ipairs(found) do
-      local e = {entry = entry[1]}
-      e.record, e.id = entry_job(entry[1], entry[2])
-      e.text = e.id ~= e.entry and reserve_text(k, c, e.id)
-      if reserve_consider(r, c, e, now) then
+    for i = 1, #found do
+      local entry, flat = found[i][1], found[i][2]
+      local record, id, text = flat[2], entry, false
+      if #flat ~= 2 or flat[1] ~= 'j' then
+        record, id = entry_job(entry, flat)
+        text = id ~= entry and reserve_text(k, c, id)
+      end
+      if reserve_consider(r, c, entry, id, record, text, 0, now) then
         return false
       end
-      from = '(' .. entry[1]
     end
     if #found < n then
       return true
     end
+    from = '(' .. found[n][1]
   end
   return false
 end
@@ -200,13 +201,16 @@ local function reserve_take(k, r, c, now, reply)
   local states, claims, at = {}, {}, #reply
   local now_text = digits(now)
   local tail = ' ' .. r.worker .. ' - - 0 1 0 0 0 0 ' .. now_text .. ' ' .. DELIVERIES_MAX .. '|'
+  local first = '.1' .. (c.generation and '.' .. c.generation or '')
   reserve_claim(k, r, c, now)
   for i = 1, c.n do
     local id, ends = c.ids[i], c.ends[i]
-    local token = entry_token(c.entries[i], c.counts[i] + 1, c.generation)
-    local text, stored = token .. tail, false
+    local token, text, stored = c.entries[i] .. first, nil, false
     if c.texts[i] or ends or c.counts[i] > 0 or r.keep ~= '0' then
+      token = entry_token(c.entries[i], c.counts[i] + 1, c.generation)
       text, stored = reserve_state(r, c, i, token, now_text)
+    else
+      text = token .. tail
     end
     if stored then
       states[#states + 1], states[#states + 2] = id, text
