@@ -438,7 +438,7 @@ main(void)
     rig.server = redis_server_start(NULL);
     if (getenv("WEIR_ONLY")) /* a pattern of names */
         cmocka_set_test_filter(getenv("WEIR_ONLY"));
-    failed = cmocka_run_group_tests_name("connections", tests, NULL, NULL);
+    failed = RUN_TESTS("connections", tests, NULL, NULL);
     redis_server_stop(rig.server);
     return failed;
 }

@@ -1,6 +1,6 @@
 /* Who may speak for a run on its control socket: those of the run, and nobody who is left
  * of another. No server needed. */
-#include "support/cmocka_all.h"
+#include "support/test_program.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -213,5 +213,5 @@ main(void)
         TEST(nor_can_one_that_may_stay),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS("control socket", tests, NULL, NULL);
 }
