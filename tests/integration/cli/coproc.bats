@@ -107,8 +107,8 @@ fails_with() { # PAYLOAD REASON
     put full full
     exits 0 "$WEIR" work -q default -c 1 --drain --coproc "shout=$python $root/examples/coproc.py" \
         --coproc "t=$python $bad"
-    [ "$("$WEIR" job result b | xxd -p)" = 41ff00420a ]
-    [ "$("$WEIR" job result r | xxd -p)" = 00ff0a0d ]
+    [ "$("$WEIR" job result b | bytes)" = 41ff00420a ]
+    [ "$("$WEIR" job result r | bytes)" = 00ff0a0d ]
     [ "$("$WEIR" job result full | wc -c)" = 65536 ]
 }
 

@@ -92,7 +92,7 @@ sys.exit(p.wait())' "$@"
     touch b
     wait $wait
     [ "$(cat ends)" = $'j\tdone' ]
-    [ "$(tail -c 4 screen | xxd -p)" = 0d1b5b4b ]
+    [ "$(tail -c 4 screen | bytes)" = 0d1b5b4b ]
 }
 
 @test "job wait of several jobs says on a terminal how many have ended" {

@@ -84,6 +84,11 @@ value() {
     jq -rc "$2" <<<"$1"
 }
 
+# Standard input in hexadecimal digits.
+bytes() {
+    od -An -v -tx1 | tr -d ' \n'
+}
+
 # A job of queue $1 that is dead; prints its id.
 make_dead() {
     "$WEIR" enqueue broken payload -q "$1"
