@@ -228,8 +228,9 @@ five_schedulers_make_one_job_a_tick__C01_C16(void **state)
     assert_each_tick_once(&jobs, 1000);
     print_message("%zu ticks, late by %lld ms (median), %lld ms (most)\n", jobs.n,
                   (long long)jobs.late[jobs.n / 2], (long long)jobs.late[jobs.n - 1]);
-    assert_true(jobs.late[0] >= 0);
-    assert_true(jobs.late[jobs.n / 2] < 5000); /* the next tick is not it */
+    assert_in_range(jobs.late[0], 0, 250); /* the best: nothing makes all of them late */
+    /* A bound on hangs alone: how late most are is the machine's affair. */
+    assert_true(jobs.late[jobs.n - 1] < 10000);
 }
 
 static void
