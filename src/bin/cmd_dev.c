@@ -192,6 +192,7 @@ dev(struct cli *cli, const void *opts, char *const *args, struct weir_error *err
     (void)args;
     work.processes = work.grace_ms = work.lease_ms = CLI_UNSET;
     work.max_jobs = work.max_time_ms = CLI_UNSET;
+    work.job_timeout_ms = work.keep_result_ms = CLI_UNSET;
     catch_signals();
     if (private)
         rc = start_server(cli, o, &embed, err);

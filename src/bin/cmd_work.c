@@ -40,6 +40,10 @@ static const struct cli_opt work_options[] = {
      "what running jobs get at the end (default 20s)"},
     {"lease", 0, CLI_DURATION, offsetof(struct work_opts, lease_ms), "D",
      "how soon a lost host is noticed (default 15s)"},
+    {"job-timeout", 0, CLI_DURATION, offsetof(struct work_opts, job_timeout_ms), "D",
+     "how long a run may take of a job that does not say it (default 30m; 0: no limit)"},
+    {"keep-result", 0, CLI_DURATION, offsetof(struct work_opts, keep_result_ms), "D",
+     "how long a job that is done is kept if it does not say it (default: not at all)"},
     {"max-jobs", 0, CLI_COUNT, offsetof(struct work_opts, max_jobs), "N",
      "end after so many jobs"},
     {"max-time", 0, CLI_DURATION, offsetof(struct work_opts, max_time_ms), "D",
@@ -78,8 +82,9 @@ fill(struct cli *cli, const struct work_opts *o, struct weir_worker_options *w,
         int64_t *out;
     } rows[] = {{o->grace_ms, CLI_SET_GRACE, &w->grace_ms},
                 {o->lease_ms, CLI_SET_LEASE, &w->lease_ms},
-                {o->max_time_ms, CLI_SET_MAX_TIME, &w->max_time_ms}};
-    int64_t concurrency, processes, max_jobs;
+                {o->max_time_ms, CLI_SET_MAX_TIME, &w->max_time_ms},
+                {o->keep_result_ms, CLI_SET_KEEP_RESULT, &w->keep_result_ms}};
+    int64_t concurrency, processes, max_jobs, job_timeout;
     enum weir_err rc = number_of(cli, o->concurrency, CLI_SET_CONCURRENCY, 0,
                                  &concurrency, err);
 
@@ -89,8 +94,14 @@ fill(struct cli *cli, const struct work_opts *o, struct weir_worker_options *w,
         rc = number_of(cli, o->max_jobs, CLI_SET_MAX_JOBS, 0, &max_jobs, err);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]) && rc == WEIR_OK; i++)
         rc = number_of(cli, rows[i].given, rows[i].setting, 0, rows[i].out, err);
+    if (rc == WEIR_OK)
+        rc = number_of(cli, o->job_timeout_ms, CLI_SET_JOB_TIMEOUT, CLI_UNSET,
+                       &job_timeout, err);
     if (rc != WEIR_OK)
         return rc;
+    w->job_timeout_ms = job_timeout == CLI_UNSET ? 0
+                        : job_timeout == 0       ? WEIR_NONE
+                                                 : job_timeout;
     if (o->grace_ms == 0)
         w->grace_ms = 1; /* 0 is the default there */
     w->concurrency = (size_t)concurrency;

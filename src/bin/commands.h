@@ -10,7 +10,8 @@ extern const struct cli_cmd cmd_work, cmd_scheduler, cmd_dev, cmd_bench, cmd_con
 /* The options of weir work, used by weir dev as well. */
 struct work_opts {
     struct cli_list queues, reserve, exec, coprocs, pass_env, allow_commands, plugins;
-    int64_t concurrency, processes, grace_ms, lease_ms, max_jobs, max_time_ms;
+    int64_t concurrency, processes, grace_ms, lease_ms, max_jobs, max_time_ms,
+        job_timeout_ms, keep_result_ms;
     bool strict, once, drain, no_scheduler, clean_env, allow_all_commands;
     const char *pidfile, *log;
 };
@@ -18,7 +19,8 @@ struct work_opts {
 #define BIN_WORK_OPTS_UNSET                                                      \
     {                                                                            \
         .concurrency = CLI_UNSET, .processes = CLI_UNSET, .grace_ms = CLI_UNSET, \
-        .lease_ms = CLI_UNSET, .max_jobs = CLI_UNSET, .max_time_ms = CLI_UNSET   \
+        .lease_ms = CLI_UNSET, .max_jobs = CLI_UNSET, .max_time_ms = CLI_UNSET,  \
+        .job_timeout_ms = CLI_UNSET, .keep_result_ms = CLI_UNSET                 \
     }
 struct weir_worker;
 /* A worker from options and settings, with its exec handlers. Free with

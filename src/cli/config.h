@@ -45,6 +45,10 @@
       "work: children") \
     X(GRACE, "grace", NULL, "WEIR_GRACE", NULL, NULL, "20s", DURATION, \
       "work: time for running jobs at the end") \
+    X(JOB_TIMEOUT, "job_timeout", NULL, "WEIR_JOB_TIMEOUT", NULL, NULL, NULL, DURATION, \
+      "work: how long a run may take of a job that does not say it; 0: no limit") \
+    X(KEEP_RESULT, "keep_result", NULL, "WEIR_KEEP_RESULT", NULL, NULL, NULL, DURATION, \
+      "work: how long a done job is kept that does not say it") \
     X(MAX_JOBS, "max_jobs", NULL, "WEIR_MAX_JOBS", NULL, NULL, NULL, COUNT, \
       "work: end after so many jobs") \
     X(MAX_TIME, "max_time", NULL, "WEIR_MAX_TIME", NULL, NULL, NULL, DURATION, \

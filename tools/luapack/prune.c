@@ -148,6 +148,7 @@ lp_prune(struct script *s)
     }
     for (size_t i = 0; i < all->n; i++)
         free(all->at[i].code);
-    s->whole = out; /* look.c has places in the text of before */
+    free(s->whole.ptr);
+    s->whole = out;
     free(all);
 }

@@ -280,3 +280,17 @@ was_put_off() {
     wait "$daemon"
     rm -rf "$XDG_RUNTIME_DIR"
 }
+
+@test "--job-timeout and --keep-result hold for jobs that do not say it themselves" {
+    "$WEIR" enqueue t --id a --keep-result 0
+    timeout 60 "$WEIR" work -q default --once --keep-result 1h -- echo hi
+    [ "$("$WEIR" job result a)" = hi ]
+    "$WEIR" enqueue t --id b --retry 0
+    "$WEIR" enqueue t --id c --retry 0 --timeout 300ms
+    WEIR_JOB_TIMEOUT=100ms timeout 60 "$WEIR" work -q default --max-jobs 2 -- sleep 20
+    [[ "$("$WEIR" job show b --json | jq -r .error)" == *"timeout after 100ms"* ]]
+    [[ "$("$WEIR" job show c --json | jq -r .error)" == *"timeout after 300ms"* ]]
+    "$WEIR" enqueue t --id d
+    timeout 60 "$WEIR" work -q default --once --job-timeout 0 -- sh -c 'echo $WEIR_TIMEOUT_S'
+    [ "$("$WEIR" job result d)" = 0 ]
+}
