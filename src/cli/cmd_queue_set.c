@@ -38,7 +38,7 @@ struct set_opts {
 
 static const struct cli_opt create_options[] = {
     {"engine", 0, CLI_TEXT, offsetof(struct set_opts, engine), "ENGINE",
-     "how it is stored: list"},
+     "how it is stored: list or stream; at first list"},
     SET_OPTIONS,
     {0},
 };

@@ -197,8 +197,6 @@ weir_queue_create(struct weir_client *c, const char *queue, const char *engine,
         return rc;
     if (engine && strcmp(engine, "list") != 0 && strcmp(engine, "stream") != 0)
         return wr_fail(err, WEIR_E_ARG, 0, "engine %.20s: it is list or stream", engine);
-    if (engine && strcmp(engine, "stream") == 0 && !getenv("WEIR_STREAM"))
-        return wr_fail(err, WEIR_E_ARG, 0, "engine stream: it is not whole yet");
     if (limits)
         l = (struct wr_limits){limits->payload_max_bytes, limits->kept_max_jobs,
                                limits->kept_max_bytes, engine};

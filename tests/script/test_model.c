@@ -17,7 +17,7 @@
 #include "base/rand.h"
 #include "script/model.h"
 
-#define STEPS 100000
+#define STEPS 50000 /* of each engine */
 #define IDS 10
 #define HANDLES 24
 #define HISTORY 20
