@@ -29,7 +29,7 @@
 --- @include clock
 --- @include claims
 --- @include entry
---- @include group
+--- @include stream_sizes
 --- @include engines
 
 local LEASE_MS, STUCK_MAX = 15000, 1000
@@ -83,18 +83,8 @@ local function stuck_in_stream(group)
   return stuck
 end
 
--- What the stream holds: waiting, running.
-local function stream_sizes(group)
-  local front = 0
-  for _, c in ipairs(group and redis.call('XPENDING', stream, GROUP)[4] or {}) do
-    front = front + (c[1] == FRONT and c[2] or 0)
-  end
-  local held = group and group.pending - front or 0
-  return redis.call('XLEN', stream) - held, held
-end
-
 local group = group_info(k)
-local waiting, held = stream_sizes(group)
+local waiting, held = stream_sizes(k)
 local in_list = redis.call('LLEN', ready) - redis.call('HLEN', tombs)
 local leased = redis.call('ZCARD', processing)
 local aside = redis.call('ZCARD', delayed) + redis.call('ZCARD', dead) + redis.call('ZCARD', kept)

@@ -403,28 +403,28 @@ walk_unique(struct walk *w, struct weir_error *err)
     return WEIR_OK;
 }
 
-/* id, fault pairs of stream, pending and ids: the faults are certain. The ids of entries
+/* id, fault, entry of stream, pending and ids: the faults are certain. The ids of entries
  * are looked at as all others are. */
 static enum weir_err
-check_pairs(struct walk *w, const char *name, const struct wr_reply *reply,
-            struct weir_error *err)
+check_entries(struct walk *w, const char *name, const struct wr_reply *reply,
+              struct weir_error *err)
 {
     static const struct id_set none = {0};
     size_t total = wr_reply_len(reply), n = 0;
     struct wr_span ids[SLICE];
     enum weir_err rc = WEIR_OK;
 
-    for (size_t i = 2; i + 1 < total && rc == WEIR_OK && !w->stopped; i += 2) {
+    for (size_t i = 2; i + 2 < total && rc == WEIR_OK && !w->stopped; i += 3) {
         struct wr_span id = wr_reply_span(wr_reply_at(reply, i));
-        struct wr_span kind = wr_reply_span(wr_reply_at(reply, i + 1));
-        char word[32];
+        char kind[32], entry[64];
 
-        snprintf(word, sizeof(word), "%.*s", (int)kind.len, (const char *)kind.ptr);
-        if (kind.len > 0)
-            report(w, word, id, name);
+        wr_reply_copy(wr_reply_at(reply, i + 1), kind, sizeof(kind));
+        wr_reply_copy(wr_reply_at(reply, i + 2), entry, sizeof(entry));
+        if (kind[0])
+            report(w, kind, id, entry);
         else
             ids[n++] = id;
-        if (n == SLICE || (n > 0 && i + 3 >= total)) {
+        if (n == SLICE || (n > 0 && i + 5 >= total)) {
             rc = check_slice(w, name, ids, n, &none, err);
             n = 0;
         }
@@ -433,7 +433,7 @@ check_pairs(struct walk *w, const char *name, const struct wr_reply *reply,
 }
 
 static enum weir_err
-walk_pairs(struct walk *w, const char *name, struct weir_error *err)
+walk_entries(struct walk *w, const char *name, struct weir_error *err)
 {
     char cursor[WR_CURSOR_MAX] = "0";
 
@@ -447,7 +447,7 @@ walk_pairs(struct walk *w, const char *name, struct weir_error *err)
         snprintf(cursor, sizeof(cursor), "%.*s",
                  (int)wr_reply_span(wr_reply_at(reply, 1)).len,
                  (const char *)wr_reply_span(wr_reply_at(reply, 1)).ptr);
-        rc = check_pairs(w, name, reply, err);
+        rc = check_entries(w, name, reply, err);
         wr_reply_free(reply);
         if (rc != WEIR_OK)
             return rc;
@@ -462,7 +462,7 @@ walk_stream(struct walk *w, struct weir_error *err)
     enum weir_err rc = WEIR_OK;
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && rc == WEIR_OK; i++)
-        rc = walk_pairs(w, names[i], err);
+        rc = walk_entries(w, names[i], err);
     return rc;
 }
 

@@ -9,7 +9,7 @@
 
 struct audit_opts {
     struct cli_list queues;
-    bool deep;
+    bool deep, repair;
 };
 
 static const struct cli_opt audit_options[] = {
@@ -17,6 +17,8 @@ static const struct cli_opt audit_options[] = {
      "only this queue; may be repeated"},
     {"deep", 0, CLI_FLAG, offsetof(struct audit_opts, deep), NULL,
      "also look at every job: each in one place, each with a body"},
+    {"repair", 0, CLI_FLAG, offsetof(struct audit_opts, repair), NULL,
+     "first put right what was done to a stream by hand; then as --deep"},
     {0},
 };
 
@@ -24,9 +26,27 @@ static const struct cli_opt audit_options[] = {
 struct findings {
     struct cli *cli;
     const char *queue;
-    struct cli_json *array; /* NULL: they are printed */
+    struct cli_json *array;   /* NULL: they are printed */
+    struct cli_json *repairs; /* what was put right; NULL: printed, or not asked for */
     size_t n;
 };
+
+static void
+tell_finding(const struct findings *f, struct cli_json *array, const char *kind,
+             const char *id, const char *detail)
+{
+    if (array) {
+        struct cli_json *json = cli_json_new();
+
+        cli_json_text(json, "kind", kind);
+        cli_json_text(json, "id", id);
+        cli_json_text(json, "detail", detail);
+        cli_json_append(array, json);
+        return;
+    }
+    fflush(f->cli->out);
+    cli_note(f->cli, "%s: %s %s %s", f->queue, kind, id, detail);
+}
 
 static bool
 take_finding(const char *kind, const char *id, const char *detail, void *context)
@@ -34,18 +54,30 @@ take_finding(const char *kind, const char *id, const char *detail, void *context
     struct findings *f = context;
 
     f->n++;
-    if (f->array) {
-        struct cli_json *json = cli_json_new();
-
-        cli_json_text(json, "kind", kind);
-        cli_json_text(json, "id", id);
-        cli_json_text(json, "detail", detail);
-        cli_json_append(f->array, json);
-        return true;
-    }
-    fflush(f->cli->out);
-    cli_note(f->cli, "%s: %s %s %s", f->queue, kind, id, detail);
+    tell_finding(f, f->array, kind, id, detail);
     return true;
+}
+
+static bool
+take_repair(const char *kind, const char *id, const char *detail, void *context)
+{
+    struct findings *f = context;
+
+    tell_finding(f, f->repairs, kind, id, detail);
+    return true;
+}
+
+static enum weir_err
+repair_queue(struct findings *f, struct weir_error *err)
+{
+    struct weir_repair r;
+    enum weir_err rc = weir_queue_repair(f->cli->client, f->queue, take_repair, f, &r,
+                                         err);
+
+    if (rc == WEIR_OK && !f->repairs && r.mended + r.left + r.booked > 0)
+        cli_note(f->cli, "%s: %lld put right, %lld left, %lld deliveries booked",
+                 f->queue, (long long)r.mended, (long long)r.left, (long long)r.booked);
+    return rc;
 }
 
 static void
@@ -77,6 +109,10 @@ print_json(struct cli *cli, const char *queue, const struct weir_audit *a,
     if (f->array) {
         cli_json_adopt(json, "findings", f->array);
         f->array = NULL;
+    }
+    if (f->repairs) {
+        cli_json_adopt(json, "repairs", f->repairs);
+        f->repairs = NULL;
     }
     cli_json_print(json, cli->out);
     cli_json_free(json);
@@ -115,20 +151,26 @@ tell_gaps(struct cli *cli, const char *queue, const struct weir_audit *a)
 }
 
 static enum weir_err
-audit_queue(struct cli *cli, const char *queue, bool deep, struct cli_table *t,
-            bool *good, struct weir_error *err)
+audit_queue(struct cli *cli, const char *queue, const struct audit_opts *o,
+            struct cli_table *t, bool *good, struct weir_error *err)
 {
     struct findings f = {.cli = cli, .queue = queue};
+    bool deep = o->deep || o->repair, json = cli_out_is_json(cli);
     struct weir_audit a;
     size_t counted;
-    enum weir_err rc = weir_queue_audit(cli->client, queue, &a, err);
+    enum weir_err rc = WEIR_OK;
 
-    if (rc == WEIR_OK && deep) {
-        if (cli_out_is_json(cli))
-            f.array = cli_json_new_array();
+    if (json && deep)
+        f.array = cli_json_new_array();
+    if (json && o->repair)
+        f.repairs = cli_json_new_array();
+    if (o->repair)
+        rc = repair_queue(&f, err);
+    if (rc == WEIR_OK)
+        rc = weir_queue_audit(cli->client, queue, &a, err);
+    if (rc == WEIR_OK && deep)
         rc = weir_queue_audit_deep(cli->client, queue, take_finding, &f, &counted, err);
-    }
-    if (rc == WEIR_OK && cli_out_is_json(cli))
+    if (rc == WEIR_OK && json)
         print_json(cli, queue, &a, &f);
     else if (rc == WEIR_OK)
         print_row(t, queue, &a);
@@ -137,6 +179,7 @@ audit_queue(struct cli *cli, const char *queue, bool deep, struct cli_table *t,
         tell_gaps(cli, queue, &a);
     }
     cli_json_free(f.array);
+    cli_json_free(f.repairs);
     return rc;
 }
 
@@ -159,7 +202,7 @@ audit_run(struct cli *cli, const void *opts, char *const *args, struct weir_erro
         return rc;
     t = cli_table_new(cli, columns, sizeof(columns) / sizeof(columns[0]));
     for (size_t i = 0; i < queues.n && rc == WEIR_OK; i++)
-        rc = audit_queue(cli, queues.names[i], o->deep, t, &good, err);
+        rc = audit_queue(cli, queues.names[i], o, t, &good, err);
     cli_table_end(t);
     if (rc == WEIR_OK && queues.n == 0)
         cli_note(cli, "No queues.");
@@ -167,8 +210,9 @@ audit_run(struct cli *cli, const void *opts, char *const *args, struct weir_erro
     if (rc == WEIR_OK && !good)
         return wr_fail(err, WEIR_E_CHECK_FAILED, 0, "the audit found what must not be");
     if (rc == WEIR_OK && cli_out_is_table(cli))
-        cli_note(cli, o->deep ? "Every sum is right, and every job is where it belongs."
-                              : "Every sum is right.");
+        cli_note(cli, o->deep || o->repair
+                          ? "Every sum is right, and every job is where it belongs."
+                          : "Every sum is right.");
     return rc;
 }
 

@@ -346,6 +346,19 @@ weir_audit_is_good(const struct weir_audit *a)
 }
 
 enum weir_err
+weir_queue_repair(struct weir_client *c, const char *queue, weir_finding_fn each,
+                  void *context, struct weir_repair *out, struct weir_error *err)
+{
+    struct wr_queue *q;
+    enum weir_err rc = wr_client_queue(c, queue, &q, err);
+
+    *out = (struct weir_repair){0};
+    if (rc != WEIR_OK)
+        return rc;
+    return wr_audit_repair(c->store, q, each, context, out, err);
+}
+
+enum weir_err
 weir_queue_audit_deep(struct weir_client *c, const char *queue, weir_finding_fn each,
                       void *context, size_t *findings, struct weir_error *err)
 {

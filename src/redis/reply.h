@@ -30,6 +30,8 @@ enum wr_reply_kind wr_reply_kind(const struct wr_reply *reply);
 size_t wr_reply_len(const struct wr_reply *reply); /* elements of an array, else 0 */
 const struct wr_reply *wr_reply_at(const struct wr_reply *reply, size_t i);
 struct wr_span wr_reply_span(const struct wr_reply *reply); /* string or error text */
+/* The string, cut to what fits. */
+void wr_reply_copy(const struct wr_reply *reply, char *out, size_t cap);
 /* An integer, or a string that is a decimal integer; else 0. */
 int64_t wr_reply_int(const struct wr_reply *reply);
 bool

@@ -227,6 +227,17 @@ wr_reply_int(const struct wr_reply *reply)
     return wr_text_int(text, INT64_MIN, INT64_MAX, &value) ? value : 0;
 }
 
+void
+wr_reply_copy(const struct wr_reply *reply, char *out, size_t cap)
+{
+    struct wr_span s = wr_reply_span(reply);
+    size_t len = s.len < cap - 1 ? s.len : cap - 1;
+
+    if (len > 0)
+        memcpy(out, s.ptr, len);
+    out[len] = '\0';
+}
+
 bool
 wr_reply_is(const struct wr_reply *reply, const char *word)
 {

@@ -400,3 +400,21 @@ wr_store_walk(struct wr_store *store, struct wr_queue *queue, const char *name,
     wr_call_fini(&c);
     return rc;
 }
+
+enum weir_err
+wr_store_repair(struct wr_store *store, struct wr_queue *queue, const char *name,
+                const char *cursor, size_t limit, struct wr_reply **out,
+                struct weir_error *err)
+{
+    struct wr_call c;
+    enum weir_err rc;
+
+    wr_call_init(&c, store, queue, wr_pair_repair);
+    wr_call_now(&c);
+    wr_call_str(&c, name);
+    wr_call_str(&c, cursor);
+    wr_call_int(&c, (int64_t)limit);
+    rc = look(&c, out, err);
+    wr_call_fini(&c);
+    return rc;
+}

@@ -478,6 +478,12 @@ wr_store_walk(struct wr_store *store, struct wr_queue *queue, const char *name,
               const char *cursor, size_t limit, struct wr_reply **out,
               struct weir_error *err) WEIR_MUST_CHECK;
 
+/* One slice of name: stream, ids or sums; the reply is that of lua/common/repair.lua. */
+enum weir_err
+wr_store_repair(struct wr_store *store, struct wr_queue *queue, const char *name,
+                const char *cursor, size_t limit, struct wr_reply **out,
+                struct weir_error *err) WEIR_MUST_CHECK;
+
 /* ---- registry (no queue) ---- */
 
 /* Calls each with the name of every registered queue, until it answers false. What is no

@@ -112,6 +112,11 @@ static const struct row {
     {"browse", false, {NOW, "ready", "0", "10"}},
     {"locate", false, {"1", "R1", "P1"}},
     {"walk", false, {"jobs", "0", "10"}},
+    {"walk", false, {"stream", "0", "10"}},
+    {"walk", false, {"ids", "0", "10"}},
+    {"repair", false, {NOW, "stream", "0", "10"}},
+    {"repair", false, {NOW, "ids", "0", "10"}},
+    {"repair", false, {NOW, "sums", "0", "10"}},
     {"cron_put", false, {NOW, "N", "0", NEXT, "9", "spec=x zone=z\n1 t\nx"}},
     {"cron_put", false, {NOW, "E", "", NEXT, "9", "spec=x zone=z\n1 t\nx"}},
     {"cron_remove", false, {NOW, "E", ""}},
@@ -359,8 +364,9 @@ scripts_of_no_engine_serve_each_of_them_A21(void **state)
     for (size_t r = 0; r < ROWS; r++) {
         char wanted[8192], got[8192];
 
-        if (strncmp(rig_script_of(rows[r].script)->name, "common/", 7) != 0)
-            continue;
+        if (strncmp(rig_script_of(rows[r].script)->name, "common/", 7) != 0 ||
+            (rows[r].args[0] && strcmp(rows[r].args[0], "stream") == 0))
+            continue; /* entries have other ids in another world */
         make_world(rows[r].paused);
         copy_answer(wanted, sizeof(wanted), run_row(&rows[r]));
         for (size_t e = 0; e < 2; e++) {

@@ -165,6 +165,92 @@ the_deep_audit_sees_what_happened_to_a_stream_by_hand_A25(void **state)
     assert_non_null(strstr(deep(), "two_bodies A;"));
 }
 
+static struct weir_repair
+repair(void)
+{
+    struct weir_repair r;
+
+    assert_int_equal(wr_audit_repair(rig.store, rig.queue, NULL, NULL, &r, &rig.err),
+                     WEIR_OK);
+    return r;
+}
+
+/* Its jobs come back to the front, what it may still say counts no more, and the sums
+ * know that its deliveries are over. */
+static void
+jobs_of_a_consumer_that_was_deleted_by_hand_come_back_A25(void **state)
+{
+    struct weir_audit a;
+
+    (void)state;
+    rig_put_many("A B C");
+    rig_take("w", 2);
+    redis_do(rig.redis, "XGROUP DELCONSUMER %s workers w", stream());
+    a = rig_audit();
+    assert_int_equal(a.gap_processing, 2);
+    assert_int_equal(a.gap_ready, -2);
+    assert_int_equal(repair().booked, 2);
+    assert_string_equal(deep(), "");
+    rig_assert_sums();
+    assert_int_equal(repair().mended, 0);
+    assert_int_equal(rig_ack("w", "A"), WR_ANSWERED_STALE);
+    assert_string_equal(rig_take("w", 9)->ids, "A B C");
+    assert_int_equal(rig_ack("w", "A"), WR_ANSWERED_OK);
+    rig_assert_sums();
+}
+
+/* Those of the front were not given out: there is nothing to book. */
+static void
+the_front_comes_back_when_it_was_deleted_by_hand_A25(void **state)
+{
+    struct weir_repair r;
+
+    (void)state;
+    rig_put_many("A B");
+    rig_take("w", 1);
+    rig_release("w", "A");
+    redis_do(rig.redis, "XGROUP DELCONSUMER %s workers _front", stream());
+    redis_do(rig.redis, "DEL %s", rig_key(WR_QUEUE_KEY_wake));
+    r = repair();
+    assert_int_equal(r.mended, 1);
+    assert_int_equal(r.booked, 0);
+    assert_true(rig_has_marker());
+    assert_string_equal(rig_take("w", 9)->ids, "A B");
+    assert_int_equal(rig_state("A").deliveries, 2);
+    rig_assert_sums();
+}
+
+static void
+an_index_that_was_deleted_by_hand_is_made_again_A5(void **state)
+{
+    (void)state;
+    rig_put_many("A B");
+    redis_do(rig.redis, "HDEL %s A", rig_key(WR_QUEUE_KEY_ids));
+    assert_int_equal(repair().mended, 1);
+    assert_int_equal(rig_cancel("A"), WR_CANCEL_READY);
+    rig_assert_sums();
+
+    rig_take("w", 1);
+    redis_do(rig.redis, "XDEL %s %s", stream(), entry_of("B"));
+    assert_int_equal(repair().left, 1); /* reclaim has to book it first */
+    rig_pass(RIG_LEASE);
+    assert_int_equal(rig_reclaim().dead, 1);
+    assert_int_equal(repair().mended, 1);
+    rig_assert_sums();
+}
+
+/* Which of them counts only a person knows. */
+static void
+two_entries_of_one_job_are_left_to_a_person_A5(void **state)
+{
+    (void)state;
+    rig_put("A");
+    redis_do(rig.redis, "XADD %s * j x i A", stream());
+    assert_string_equal(deep(), "unindexed A;");
+    assert_int_equal(repair().left, 1);
+    assert_string_equal(deep(), "unindexed A;");
+}
+
 /* How long the group has seen nothing of it, in ms of the server; -1: it is not there. */
 static long
 idle_of(const char *consumer)
@@ -257,6 +343,10 @@ main(void)
         RIG_STREAM_TEST(a_page_of_a_stream_begins_with_what_was_given_back),
         RIG_STREAM_TEST(a_page_of_large_jobs_is_short),
         RIG_STREAM_TEST(the_deep_audit_sees_what_happened_to_a_stream_by_hand_A25),
+        RIG_STREAM_TEST(jobs_of_a_consumer_that_was_deleted_by_hand_come_back_A25),
+        RIG_STREAM_TEST(the_front_comes_back_when_it_was_deleted_by_hand_A25),
+        RIG_STREAM_TEST(an_index_that_was_deleted_by_hand_is_made_again_A5),
+        RIG_STREAM_TEST(two_entries_of_one_job_are_left_to_a_person_A5),
         RIG_STREAM_TEST(consumers_of_workers_that_are_gone_are_swept_A25),
         RIG_STREAM_TEST(the_audit_counts_leases_that_are_over),
         RIG_STREAM_TEST(a_flag_makes_the_state_of_a_job_that_has_none_X01),

@@ -55,6 +55,22 @@ has_keys() { # JSON KEY...
     exits 1 "$WEIR" status
 }
 
+@test "audit --repair puts right what was done to a stream by hand" {
+    export WEIR_ENGINE=stream
+    "$WEIR" enqueue t --id lost
+    redis XREADGROUP GROUP workers me COUNT 1 STREAMS "$WEIR_NAMESPACE:{default}:stream" '>'
+    redis XGROUP DELCONSUMER "$WEIR_NAMESPACE:{default}:stream" workers me
+    exits 1 "$WEIR" audit --deep
+    says 'default: passed_over lost'
+    run --separate-stderr "$WEIR" audit --repair --json
+    [ "$status" = 0 ]
+    [ "$(value "$output" '[.findings, .repairs]')" = \
+        '[[],[{"kind":"passed_over","id":"lost","detail":"put right"}]]' ]
+    exits 0 "$WEIR" audit --deep
+    "$WEIR" work --drain -q default -- true 3>&- 2>/dev/null
+    [ "$("$WEIR" audit --json | jq -c '[.done, .gap]')" = '[1,0]' ]
+}
+
 @test "status --json has the keys of the contract" {
     "$WEIR" enqueue t
     exits 0 "$WEIR" status --json
