@@ -126,10 +126,12 @@ setup() { use_server main; }
     exits 0 "$WEIR" queue create c --payload-max 10 --kept-max 5 --kept-bytes 1M
     [ "$output" = $'c\twas there' ]
     exits 65 "$WEIR" enqueue t 12345678901 -q c
-    exits 64 "$WEIR" queue create d --engine stream
+    exits 0 "$WEIR" queue create d --engine stream
+    [ "$("$WEIR" audit -q d --json | jq -r .engine)" = stream ]
+    exits 64 "$WEIR" queue create f --engine tree
     exits 64 "$WEIR" queue create 'a}b'
     exits 64 "$WEIR" queue create e --payload-max lots
-    [ "$("$WEIR" queue ls -o id)" = c ]
+    [ "$("$WEIR" queue ls -o id | sort | tr '\n' ' ')" = 'c d ' ]
 }
 
 @test "a queue that its first job makes has the engine of the settings" {

@@ -1,0 +1,57 @@
+#!/usr/bin/env bats
+# queue migrate: a queue goes to the other engine.
+
+load server
+
+setup_file() { start_server main; }
+teardown_file() { stop_server main; }
+setup() { use_server main; }
+
+engine() {
+    "$WEIR" audit -q "$1" --json | jq -r .engine
+}
+
+@test "a queue with jobs in each state goes to the other engine and back" {
+    for i in 1 2 3; do "$WEIR" enqueue t "p$i" --id "j$i" -q m; done
+    "$WEIR" enqueue t --id late --in 1h -q m
+    "$WEIR" job cancel j2 -q m
+    exits 0 "$WEIR" queue migrate m --engine stream --json
+    [ "$(value "$output" '[.queue, .from, .engine, .moved]')" = '["m","list","stream",2]' ]
+    [ "$(engine m)" = stream ]
+    [ "$("$WEIR" job ls -q m -o id | tr '\n' ' ')" = 'j1 j3 late ' ]
+    exits 0 "$WEIR" queue migrate m --engine list
+    [ "$output" = $'m\tlist' ]
+    exits 0 "$WEIR" audit -q m --deep
+    exits 0 "$WEIR" work -q m --drain -- sh -c 'cat >>"$0"' "$BATS_TEST_TMPDIR/out"
+    [ "$(cat "$BATS_TEST_TMPDIR/out")" = p1p3 ]
+    [ "$("$WEIR" status --json -q m | jq -c '[.paused, .delayed]')" = '[false,1]' ]
+}
+
+@test "a queue that has the engine is left alone, and a dry run changes nothing" {
+    "$WEIR" enqueue t -q m
+    exits 0 "$WEIR" queue migrate m --engine list
+    exits 0 "$WEIR" queue migrate m --engine stream --dry-run
+    [ "$(engine m)" = list ]
+}
+
+@test "jobs that run too long stop the move, and nothing else L20" {
+    "$WEIR" enqueue t --id a -q m
+    "$WEIR" work -q m -- sleep 1000 3>&- &
+    pid=$!
+    until_true sh -c '[ "$("$0" job show a --json | jq -r .state)" = processing ]' "$WEIR"
+    exits 124 "$WEIR" queue migrate m --engine stream --wait 200ms
+    says "stays a list"
+    [ "$("$WEIR" status --json -q m | jq -c '[.engine, .paused, .processing]')" = '["list",false,1]' ]
+    kill -KILL "$pid"
+    wait "$pid" || true
+}
+
+@test "what is not asked for as it should be is refused" {
+    "$WEIR" enqueue t -q m
+    exits 64 "$WEIR" queue migrate m
+    says "list or stream"
+    exits 64 "$WEIR" queue migrate m --engine tree
+    exits 1 "$WEIR" queue migrate nobody --engine stream
+    says E_NO_QUEUE
+    exits 64 "$WEIR" queue migrate --engine stream
+}
