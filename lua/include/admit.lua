@@ -171,9 +171,10 @@ local function admit(k, a, argv, first, words, has_due)
   admit_look(k, has_due)
   local saved = redis.call('HGET', k.producers, a.channel)
   local count = (#argv - first + 1) / words
+  local name = string.gsub(argv[first], '^\t', '') -- the same to every engine
   local word, packed = 'APPLY', nil
   if a.channel ~= '' then
-    word, packed = channel_word(saved, tonumber(a.number), argv[first], count)
+    word, packed = channel_word(saved, tonumber(a.number), name, count)
   end
   if word == 'BEFORE' then
     -- Whoever repeats it may do so again: it is not idle.
@@ -199,7 +200,7 @@ local function admit(k, a, argv, first, words, has_due)
   end
   if a.channel ~= '' then
     redis.call('HSET', k.producers, a.channel, a.number .. ' ' .. digits(now) .. ' '
-      .. digits(count) .. ' ' .. notes_pack(notes) .. ' ' .. argv[first])
+      .. digits(count) .. ' ' .. notes_pack(notes) .. ' ' .. name)
   end
   return {word == 'GAP' and 'GAP' or 'OK', digits(made), unpack(notes)}
 end

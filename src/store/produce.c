@@ -39,11 +39,12 @@ is_unnamed(const struct wr_admit *item)
 
 /*
  * The ids of the unnamed ones: a note IDS said the first, and each that follows has the
- * next number behind the dash, until another note says one.
+ * next number behind the dash, until another note says one. Without a note they have
+ * those that were made up: the queue is a list, or was one when it answered this call
+ * first.
  */
-static enum weir_err
-count_ids(const struct wr_call *c, const struct wr_admit *items, size_t n,
-          struct wr_admitted *out, struct weir_error *err)
+static void
+count_ids(const struct wr_admit *items, size_t n, struct wr_admitted *out)
 {
     unsigned long long ms = 0, seq = 0;
     bool known = false;
@@ -53,12 +54,9 @@ count_ids(const struct wr_call *c, const struct wr_admit *items, size_t n,
             continue;
         if (out[i].id[0] != '\0')
             known = sscanf(out[i].id, "%llu-%llu", &ms, &seq) == 2;
-        if (!known)
-            return wr_fail(err, WEIR_E_CORRUPT, 0, "%s: ids are missing",
-                           c->script->name);
-        snprintf(out[i].id, sizeof(out[i].id), "%llu-%llu", ms, seq++);
+        if (known)
+            snprintf(out[i].id, sizeof(out[i].id), "%llu-%llu", ms, seq++);
     }
-    return WEIR_OK;
 }
 
 /* The notes of a reply from element `first` on: position, word, detail. */
@@ -164,8 +162,8 @@ admit_call(struct wr_call *c, const struct batch *b, bool *again, struct weir_er
                      "too many wait for the end of this job already");
     if (rc == WEIR_OK && !*again)
         rc = read_notes(c, 2, b->n, b->out, err);
-    if (rc == WEIR_OK && !*again && tabbed)
-        rc = count_ids(c, b->items, b->n, b->out, err);
+    if (rc == WEIR_OK && !*again)
+        count_ids(b->items, b->n, b->out);
     free(tabbed);
     return rc;
 }
