@@ -5,16 +5,17 @@
 --- @include held
 --- @include claims
 
-local LEASES_LOOK = 1000
+local LEASES_LOOK, LEASES_BYTES = 1000, 262144
 
--- The job of a pending entry. One that was deleted by hand has no id any more.
+-- The job of a pending entry, and the bytes of its record. One that was deleted by hand has
+-- no id any more.
 local function leases_job(k, row)
   local found = redis.call('XRANGE', k.stream, row[1], row[1])[1]
   if not found then
-    return 'lost-' .. row[1]
+    return 'lost-' .. row[1], 0
   end
-  local _, id = entry_job(found[1], found[2])
-  return id
+  local record, id = entry_job(found[1], found[2])
+  return id, #record
 end
 
 local function leases_touch(k)
@@ -27,16 +28,19 @@ local function leases_touch(k)
 end
 
 -- leases_over(k, now, lease, limit): deliveries whose lease is over, oldest first, as
--- reclaim_jobs() takes them; and whether there may be more.
+-- reclaim_jobs() takes them, so many that their records stay within bounds; and whether
+-- there may be more.
 local function leases_over(k, now, lease, limit)
-  local lost, known, last = {}, {}, nil
+  local lost, known, last, bytes = {}, {}, nil, 0
   for i, row in ipairs(k.leases) do
     local worker, generation = consumer_parts(row[2])
     if row[2] ~= FRONT then
       known[worker] = known[worker] or {claims_of(k.claims, worker)}
       local ends = row[3] + (known[worker][3] or tonumber(lease))
       if ends <= now then
-        local id, token = leases_job(k, row), entry_token(row[1], row[4], generation)
+        local token = entry_token(row[1], row[4], generation)
+        local id, size = leases_job(k, row)
+        bytes = bytes + size
         k.entry_of[id], k.consumer_of[id] = row[1], row[2]
         lost[#lost + 1] = {id = id, token = token, charged = not known[worker][1][id .. '\t' .. token],
           text = redis.call('HGET', k.state, id) or held_text(token, worker, row[4], row[3])}
@@ -44,7 +48,7 @@ local function leases_over(k, now, lease, limit)
         k.leases_end = ends
       end
     end
-    if #lost == tonumber(limit) and i < #k.leases then
+    if (#lost == tonumber(limit) or bytes > LEASES_BYTES) and i < #k.leases then
       last = row[1]
       break
     end

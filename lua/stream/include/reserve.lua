@@ -146,7 +146,7 @@ local function reserve_refuse(k, r, c, now, later)
   reserve_drop(k, c.late)
   reserve_drop(k, c.shelved)
   for _, l in ipairs(c.lost) do
-    lose_body(k, l[1], l[2], now, l[3])
+    lose_body(k, l[1], l[2], now, set_of(k, l[1]))
   end
   ledger_add(k.stats, 'lost_body_ready', #c.lost)
   local late = {}
