@@ -22,7 +22,7 @@ struct scene {
     const char *texts[64]; /* what each look reads; the last is for all further ones */
     size_t lens[64], n;
     pthread_t thread;
-    _Atomic bool over;
+    _Atomic bool over, broken;
     _Atomic size_t looks;
 };
 
@@ -72,10 +72,9 @@ answer_looks(void *arg)
             return NULL;
         }
         s->looks++;
-        assert_int_equal(mkfifo(next, 0600), 0);
-        assert_int_equal(rename(next, s->environ), 0);
-        if (s->lens[i] > 0)
-            assert_int_equal(write(fd, s->texts[i], s->lens[i]), s->lens[i]);
+        if (mkfifo(next, 0600) != 0 || rename(next, s->environ) != 0 ||
+            write(fd, s->texts[i], s->lens[i]) != (ssize_t)s->lens[i])
+            s->broken = true;
         close(fd);
     }
 }
@@ -100,6 +99,7 @@ ask(struct scene *s)
     fd = open(s->environ, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* lets the other go on */
     pthread_join(s->thread, NULL);
     close(fd);
+    assert_false(s->broken);
     return says;
 }
 
