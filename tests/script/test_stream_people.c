@@ -336,6 +336,43 @@ a_flag_makes_the_state_of_a_job_that_has_none_X01(void **state)
     rig_assert_sums();
 }
 
+/* Somebody chose an id that is written as an entry's, and one day an entry gets that very
+ * id: the job in it gets another one, and both are done. */
+static void
+an_id_that_was_chosen_is_not_made_up_again_U07(void **state)
+{
+    struct wr_admit items[4];
+    struct wr_admitted out[4];
+
+    (void)state;
+    rig_put("first");
+    redis_do(rig.redis, "XSETID %s 9000000000000-5", stream());
+    rig_put("9000000000000-8"); /* in the entry 9000000000000-6 */
+    rig_put_job((struct rig_job){.id = "9000000000000-9", .due = "+500"});
+    for (int i = 0; i < 4; i++) {
+        items[i] = rig_item(
+            (struct rig_job){.id = (const char *[]){"a", "b", "c", "d"}[i]});
+        items[i].made_up = true;
+    }
+    assert_int_equal(wr_store_enqueue(rig.store, rig.queue, &rig.channel, items, 4, out,
+                                      NULL, &rig.err),
+                     WEIR_OK);
+    assert_string_equal(out[0].id, "9000000000000-7");
+    for (int i = 1; i < 4; i++) {
+        assert_string_not_equal(out[i].id, "9000000000000-8");
+        assert_string_not_equal(out[i].id, "9000000000000-9");
+    }
+    rig_assert_sums();
+    rig_pass(500);
+    rig_promote(9);
+    assert_int_equal(rig_take("w", 9)->n, 7);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(rig_ack("w", out[i].id), WR_ANSWERED_OK);
+    assert_int_equal(rig_ack("w", "9000000000000-8"), WR_ANSWERED_OK);
+    assert_int_equal(rig_ack("w", "9000000000000-9"), WR_ANSWERED_OK);
+    rig_assert_sums();
+}
+
 int
 main(void)
 {
@@ -347,6 +384,7 @@ main(void)
         RIG_STREAM_TEST(the_front_comes_back_when_it_was_deleted_by_hand_A25),
         RIG_STREAM_TEST(an_index_that_was_deleted_by_hand_is_made_again_A5),
         RIG_STREAM_TEST(two_entries_of_one_job_are_left_to_a_person_A5),
+        RIG_STREAM_TEST(an_id_that_was_chosen_is_not_made_up_again_U07),
         RIG_STREAM_TEST(consumers_of_workers_that_are_gone_are_swept_A25),
         RIG_STREAM_TEST(the_audit_counts_leases_that_are_over),
         RIG_STREAM_TEST(a_flag_makes_the_state_of_a_job_that_has_none_X01),

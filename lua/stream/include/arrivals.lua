@@ -41,6 +41,36 @@ local function records_known(k, ids)
   return records
 end
 
+-- arrivals_again(k, ids, records, entries): somebody may have chosen an id that is written as
+-- an entry's, and that comes up only now: such an entry is added anew. Answers whether one was.
+local function arrivals_again(k, ids, records, entries)
+  local own, again = {}, false
+  if redis.call('HLEN', k.ids) == 0 and redis.call('HLEN', k.jobs) == 0 then
+    return false
+  end
+  for i = 1, #entries do
+    own[i] = not ids[i] and entries[i] or ''
+  end
+  for _, hash in ipairs({k.ids, k.jobs}) do
+    local found = redis.call('HMGET', hash, unpack(own))
+    for i = 1, #entries do
+      while found[i] do
+        redis.call('XDEL', k.stream, entries[i])
+        entries[i], again = redis.call('XADD', k.stream, '*', 'j', records[i]), true
+        found[i] = redis.call('HEXISTS', k.ids, entries[i]) == 1
+          or redis.call('HEXISTS', k.jobs, entries[i]) == 1
+      end
+    end
+  end
+  return again
+end
+
+-- Is this the entry right behind that one?
+local function arrivals_follow(before, entry)
+  local ms, seq = string.match(before, '^(%d+%-)(%d+)$')
+  return entry == ms .. digits(seq + 1)
+end
+
 -- arrivals_store(k, d): the records of d and their places. Answers, as notes, the entry of
 -- each job whose id it is, where that does not just follow the one of the job before.
 local function arrivals_store(k, d)
@@ -67,9 +97,10 @@ local function arrivals_store(k, d)
     return notes
   end
   local entries = ready_add(k, ids, bodies)
+  local again = next(made_up) and arrivals_again(k, ids, bodies, entries)
   for i = 1, n do
     if not ids[i] then
-      if after ~= i - 1 then
+      if after ~= i - 1 or again and not arrivals_follow(entries[after], entries[i]) then
         notes[#notes + 1] = digits(made_up[d.ready[i]])
         notes[#notes + 1] = 'IDS'
         notes[#notes + 1] = entries[i]
