@@ -221,7 +221,7 @@ main(void)
     rig.server = redis_server_start(NULL);
     if (getenv("WEIR_ONLY")) /* a pattern of names */
         cmocka_set_test_filter(getenv("WEIR_ONLY"));
-    failed = cmocka_run_group_tests_name("worker_storage", tests, NULL, NULL);
+    failed = RUN_TESTS("worker_storage", tests, NULL, NULL);
     redis_server_stop(rig.server);
     return failed;
 }
