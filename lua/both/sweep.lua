@@ -22,7 +22,7 @@
 -- @cost O(limit)
 --
 -- None of them is counted by the ledger. Reply: word, the two cursors (0: round
--- done), how many were removed.
+-- done), how many were removed; consumers, idle by the server's own time, are not counted.
 --- @include clock
 --- @include engine
 --- @include consumers
@@ -69,5 +69,6 @@ for i = 1, #some, 2 do
     redis.call('HDEL', waiters, some[i])
   end
 end
-removed = removed + #over + consumers_remove(k, unused)
+consumers_remove(k, unused)
+removed = removed + #over
 return {'OK', at_producers, at_claims, digits(removed)}

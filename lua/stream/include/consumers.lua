@@ -18,10 +18,8 @@ local function consumers_idle(k, idle)
   return names
 end
 
--- consumers_remove(k, names): answers how many.
 local function consumers_remove(k, names)
   for _, name in ipairs(names) do
     redis.call('XGROUP', 'DELCONSUMER', k.stream, GROUP, name)
   end
-  return #names
 end
