@@ -47,9 +47,12 @@ if word then
   return {word}
 end
 ended_touch(k)
-touch('HLEN', jobs, results, errors, log, stats, unique)
-touch('ZCARD', kept)
+remove_touch(k)
+touch('HLEN', jobs)
 local plain = {}
 local held, notes = answer_check(k, ARGV, ITEM_FIRST, ITEM_WORDS, worker, plain)
+if #held > 0 then
+  touch('ZCARD', kept)
+end
 ack_apply(k, ARGV, ITEM_FIRST, ITEM_WORDS, held, notes, plain, now)
 return {'OK', unpack(notes)}

@@ -54,6 +54,23 @@
 --- @include reserve
 --- @include engine
 
+-- Is one of the lost ones among those that end in this call?
+local function stands_twice(lost, held, plain)
+  local ends = {}
+  for i = 1, #lost > 0 and #plain or 0 do
+    ends[plain[i]] = true
+  end
+  for i = 1, #lost > 0 and #held or 0 do
+    ends[held[i].id] = true
+  end
+  for i = 1, #lost do
+    if ends[lost[i][1]] then
+      return true
+    end
+  end
+  return false
+end
+
 local now, later = clock(now_arg)
 local q = redis.call('HMGET', config, 'engine', 'paused', 'long')
 k.paused = q[2]
@@ -69,25 +86,18 @@ local r = {worker = worker, call = call, free = tonumber(free), ahead = tonumber
   types = types, keep = keep, knows = {}}
 remove_touch(k)
 ended_touch(k)
-touch('HLEN', stats)
-if #held > 0 then -- one that is let in may be put off, which only the second plan knows
+touch('HLEN', jobs)
+local plan = reserve_plan(k, r, now)
+local twice = stands_twice(plan.lost, held, plain)
+if #held > 0 or twice then -- what only a second plan knows
   touch('ZCARD', kept, dead)
   touch('LLEN', due)
 end
-local plan
-if bodies_missing(k) then
-  -- An id may stand in two places: what the acks end must be gone before it is looked at.
-  ready_touch(k)
-  touch('HLEN', stats, unique, claims)
-  touch('LLEN', wake, due)
-  ack_apply(k, ARGV, ITEM_FIRST, ITEM_WORDS, held, notes, plain, now)
+ack_apply(k, ARGV, ITEM_FIRST, ITEM_WORDS, held, notes, plain, now)
+-- One that was let in may be next, or stand where the plan saw a tombstone; one that stands
+-- twice has ended now.
+if k.let_in or twice then
   plan = reserve_plan(k, r, now)
-else
-  plan = reserve_plan(k, r, now)
-  ack_apply(k, ARGV, ITEM_FIRST, ITEM_WORDS, held, notes, plain, now)
-  if k.let_in then -- it may be next, or stand where the plan saw a tombstone
-    plan = reserve_plan(k, r, now)
-  end
 end
 local reply = {'', digits(#notes), unpack(notes)}
 reply[1] = reserve_apply(k, r, plan, now, later, reply)

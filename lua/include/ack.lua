@@ -52,6 +52,7 @@ local function ack_apply(k, argv, first, words, held, notes, gone, now)
     return
   end
 
+  ledger_add(k.stats, 'done', #held + #gone) -- stats was not read: it comes first
   local ids, kept, states, results, bytes, large = {unpack(gone)}, {}, {}, {}, 0, 0
   for _, h in ipairs(held) do
     local _, key, keep = string.match(h.text, STATE_END)
@@ -95,7 +96,6 @@ local function ack_apply(k, argv, first, words, held, notes, gone, now)
     redis.call('HINCRBY', k.stats, 'kept_bytes', bytes)
     ledger_add(k.stats, 'kept_in', #kept / 2)
   end
-  ledger_add(k.stats, 'done', #ids)
   answer_count(k, notes)
   if k.waited then
     ack_tell(k, argv, first, words, ids, kept, dropped)

@@ -18,6 +18,19 @@ local function same_record(record, head, tail)
   return stored_head == head and defaults_cut(stored_tail) == tail
 end
 
+-- What a call needs seldom, but then perhaps for each of its jobs: made once.
+--- @rare admit_holder
+local function admit_holder()
+  return unique_holder
+end
+
+--- @rare admit_known
+local function admit_known(k)
+  return function(record, head, tail, id, is_stored)
+    return same_record(record, head, tail) and 'EXISTS' or 'OTHER', is_stored and place_of(k, id) or 'ready'
+  end
+end
+
 -- A job that takes the key over from one that runs waits for its end, unless it has a time
 -- of its own. Answers until when at most.
 --- @rare admit_park
@@ -38,7 +51,7 @@ end
 -- the script before its first write.
 -- Items are id, head, tail, unique[, due].
 local function admit_decide(k, argv, first, words, has_due, max_bytes, now, later)
-  local ids, notes, d = {}, {}, {records = {}, ready = {}, delayed = {}, unique = {}, unlink = {}, windows = {}}
+  local ids, notes, d = {}, {}, {records = {}, ready = {}, delayed = {}}
   local seen, keys = {}, {}
   for i = first, #argv, words do
     ids[#ids + 1] = argv[i]
@@ -47,7 +60,7 @@ local function admit_decide(k, argv, first, words, has_due, max_bytes, now, late
   -- computed twice.
   local records, ready, stored, waiting, stamp = d.records, d.ready, 0, 0, ' ' .. digits(now)
   local known = records_known(k, ids)
-  local placed
+  local placed, holder_of, known_as
   for i = 1, #ids do
     local at = first + (i - 1) * words
     local id, head, tail, spec = argv[at], argv[at + 1], argv[at + 2], argv[at + 3]
@@ -55,19 +68,21 @@ local function admit_decide(k, argv, first, words, has_due, max_bytes, now, late
     local record = known[i] or seen[id]
     placed = placed or not record and places_of_new(k, ids)
     if record then
-      word = same_record(record, head, tail) and 'EXISTS' or 'OTHER'
-      detail = known[i] and place_of(k, id) or 'ready'
+      known_as = known_as or admit_known(k)
+      word, detail = known_as(record, head, tail, id, known[i])
     elseif placed[id] then
       word, detail = 'OTHER', placed[id]
     elseif #tail - string.find(tail, '\n', 1, true) > max_bytes then
       word, detail = 'BIG', digits(max_bytes)
     elseif spec ~= '' then
-      local holder, key, window, before, left = unique_holder(k, spec, id, now)
+      holder_of = holder_of or admit_holder()
+      local holder, key, window, before, left = holder_of(k, spec, id, now)
       holder = holder or (keys[key] and keys[key] ~= id and keys[key])
       if holder then
         word, detail = 'UNIQUE', holder
       else
         keys[key] = id
+        d.unique, d.unlink, d.windows = d.unique or {}, d.unlink or {}, d.windows or {}
         d.unique[#d.unique + 1] = key
         d.unique[#d.unique + 1] = id
         if before then
@@ -116,14 +131,14 @@ local function admit_apply(k, d, paused)
   ledger_add(k.stats, 'enqueued', #d.records / 2)
   ledger_add(k.stats, 'scheduled', #d.delayed / 2)
   local more = arrivals_store(k, d)
-  if #d.unique > 0 then
+  if d.unique then
     redis.call('HSET', k.unique, unpack(d.unique))
-  end
-  if #d.unlink > 0 then
-    redis.call('HDEL', k.unique, unpack(d.unlink))
-  end
-  if #d.windows > 0 then
-    redis.call('ZADD', k.windows, unpack(d.windows))
+    if #d.unlink > 0 then
+      redis.call('HDEL', k.unique, unpack(d.unlink))
+    end
+    if #d.windows > 0 then
+      redis.call('ZADD', k.windows, unpack(d.windows))
+    end
   end
   if #d.ready > 0 and not paused and not k.marked then
     redis.call('LPUSH', k.wake, '1') -- the rule of wake_worker(): ready > 0 is certain
@@ -133,12 +148,15 @@ end
 
 -- The notes of a call as one word, "pos:WORD,pos:WORD=detail" or "-", and back.
 local function notes_pack(notes)
+  if #notes == 0 then
+    return '-'
+  end
   local out = {}
   for i = 1, #notes, 3 do
     out[#out + 1] = notes[i] .. ':' .. notes[i + 1]
       .. (notes[i + 1] == 'IDS' and '=' .. notes[i + 2] or '')
   end
-  return #out > 0 and table.concat(out, ',') or '-'
+  return table.concat(out, ',')
 end
 
 local function notes_unpack(text)

@@ -5,12 +5,13 @@
 -- call again), CLASH (same number, other ids), LATE (an older number).
 -- BEFORE also answers the notes of the saved answer.
 local function channel_word(saved, number, first, count)
-  local n, had, notes, id = string.match(saved or '', '^(%d+) %d+ (%d+) (%S+) ([^\n]*)')
+  local n = string.match(saved or '', '^(%d+) ')
   if not n then
     return 'APPLY'
   end
   local step = number - n
   if step == 0 then
+    local had, notes, id = string.match(saved, '^%d+ %d+ (%d+) (%S+) ([^\n]*)')
     if tonumber(had) == count and id == first then
       return 'BEFORE', notes
     end

@@ -27,5 +27,5 @@ end
 
 -- A whole number as text: tostring() would write 1.796e+12, and %.0f takes ten times as long.
 local function digits(n)
-  return string.format('%d', n)
+  return n == 0 and '0' or n == 1 and '1' or string.format('%d', n)
 end

@@ -6,7 +6,10 @@
 -- remove_touch(k): reads what most jobs have nothing in. What is empty needs no
 -- removal: on a busy queue that saves three commands a script.
 local function remove_touch(k)
-  k.extras = {}
+  k.extras, k.silent = {}, true
+  if redis.call('EXISTS', k.errors, k.results, k.log) == 0 then
+    return
+  end
   for _, key in ipairs({k.errors, k.results}) do
     if redis.call('HLEN', key) > 0 then
       k.extras[#k.extras + 1] = key

@@ -5,8 +5,12 @@
 local WAITERS_MAX = 1000
 
 local function waiters_with(k, id, tag, keep, now)
+  local before, mine = redis.call('HGET', k.waiters, id), tag .. ' ' .. digits(now + keep)
+  if not before then
+    return mine
+  end
   local list, channel = {}, string.match(tag, '^[^/]+')
-  for other, untl in string.gmatch(redis.call('HGET', k.waiters, id) or '', '(%S+) (%d+)') do
+  for other, untl in string.gmatch(before, '(%S+) (%d+)') do
     if tonumber(untl) > now and string.match(other, '^[^/]+') ~= channel then
       list[#list + 1] = other .. ' ' .. untl
     end
@@ -14,6 +18,6 @@ local function waiters_with(k, id, tag, keep, now)
   if #list >= WAITERS_MAX then
     return nil
   end
-  list[#list + 1] = tag .. ' ' .. digits(now + keep)
+  list[#list + 1] = mine
   return table.concat(list, ' ')
 end
