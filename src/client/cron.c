@@ -274,8 +274,9 @@ weir_cron_put(struct weir_client *c, const struct weir_cron *entry, int64_t revi
     struct wr_cron_made *made;
     enum weir_err rc = wr_cron_make(entry, "default", &made, err);
 
-    if (rc == WEIR_OK)
-        rc = wr_cron_store(c->store, made, revision, same, err);
+    if (!made)
+        return rc;
+    rc = wr_cron_store(c->store, made, revision, same, err);
     wr_cron_made_free(made);
     return rc;
 }

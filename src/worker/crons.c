@@ -42,7 +42,7 @@ weir_worker_cron(struct weir_worker *w, const struct weir_cron *entry,
     struct wr_cron_made *made;
     enum weir_err rc = wr_cron_make(entry, home, &made, err);
 
-    if (rc != WEIR_OK)
+    if (!made)
         return rc;
     for (; *last; last = &(*last)->next) {
         if (strcmp((*last)->made->name, made->name) == 0 &&

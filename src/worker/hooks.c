@@ -63,6 +63,7 @@ wr_hooks_run(struct wr_run *run)
         return call_handler(run);
     if (!hooks->start || call_start(run, context))
         outcome = call_handler(run);
+    run->d.context = context;
     if (hooks->end) {
         begin_hook(&run->d);
         hooks->end(&run->d, outcome, context);

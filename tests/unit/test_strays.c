@@ -174,7 +174,8 @@ other_words_than_its_key_say_nothing(void **state)
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         struct scene *s = *state;
 
-        s->n = s->looks = 0;
+        s->n = 0;
+        s->looks = 0;
         s->over = false;
         say(s, texts[i], strlen(texts[i]) + 1);
         assert_int_equal(ask(s).number, 0);
@@ -191,7 +192,8 @@ its_key_is_found_wherever_it_stands(void **state)
 
     /* Also across the pieces in which it is read. */
     for (size_t before = 16384 - sizeof(key) - 4; before < 16384 + 4; before += 3) {
-        s->n = s->looks = 0;
+        s->n = 0;
+        s->looks = 0;
         s->over = false;
         memset(text, 'x', sizeof(text));
         text[before - 1] = '\0';
