@@ -197,7 +197,27 @@ a_producer_goes_on_after_everything_was_lost_L20(void **state)
     assert_int_equal(audit_of(rig.client, "q").done, 1);
 }
 
-static char list[] = "list";
+/* By hand, or by a server that lost its last seconds. */
+static void
+a_group_that_is_gone_is_made_again_under_a_running_worker_L20(void **state)
+{
+    (void)state;
+    rig_start();
+    rig_enqueue(JOB(), "a", "large");
+    AWAIT(rig_is("a", "done"));
+    redis_do(rig.server, "XGROUP DESTROY weir:{q}:stream workers");
+    for (int i = 0; i < 5; i++) {
+        char id[8];
+
+        snprintf(id, sizeof(id), "n%d", i);
+        rig_enqueue(JOB(), id, "large");
+        AWAIT(rig_is(id, "done"));
+    }
+    assert_non_null(
+        strstr(redis_do(rig.server, "XINFO GROUPS weir:{q}:stream"), "workers"));
+}
+
+static char list[] = "list", stream[] = "stream";
 
 int
 main(void)
@@ -211,6 +231,8 @@ main(void)
         TEST(a_producer_goes_on_after_everything_was_lost_L20, engine)
     const struct CMUnitTest tests[] = {
         TESTS(list),
+        TESTS(stream),
+        TEST(a_group_that_is_gone_is_made_again_under_a_running_worker_L20, stream),
     };
     int failed;
 
