@@ -93,8 +93,10 @@ print("calls", calls)
 PY
 }
 
-@test "what MONITOR shows of the scripts is what explain says of them" {
+# Most transitions of a queue of this engine, watched.
+compare_with_monitor() {
     command -v python3 >/dev/null || skip "needs python3"
+    export WEIR_ENGINE=$1
     redis MONITOR >monitor 3>&- &
     monitor=$!
     until_true grep -q OK monitor
@@ -117,6 +119,7 @@ PY
     "$WEIR" job show plain >/dev/null
     "$WEIR" job logs plain >/dev/null
     "$WEIR" dead purge fails --yes
+    [ "$("$WEIR" audit --json | jq -r .engine)" = "$1" ]
     "$WEIR" audit --deep >/dev/null
     kill "$worker"
     wait "$worker" || true
@@ -125,4 +128,12 @@ PY
     echo "$output"
     [[ "$output" != *"not told"* ]]
     [ "$(sed -n 's/calls //p' <<<"$output")" -gt 200 ]
+}
+
+@test "what MONITOR shows of the scripts of a list is what explain says of them" {
+    compare_with_monitor list
+}
+
+@test "what MONITOR shows of the scripts of a stream is what explain says of them" {
+    compare_with_monitor stream
 }
