@@ -35,8 +35,11 @@ end
 -- records_known(k, ids): the records stored under these ids, each false if there is none.
 local function records_known(k, ids)
   local records, made_up = {}, k.made_up or {}
+  local places = redis.call('HLEN', k.ids) > 0 and redis.call('HMGET', k.ids, unpack(ids))
+  local stored = redis.call('HLEN', k.jobs) > 0 and redis.call('HMGET', k.jobs, unpack(ids))
   for i, id in ipairs(ids) do
-    records[i] = not made_up[id] and record_of(k, id)
+    records[i] = not made_up[id] and (places and places[i] or stored and stored[i] or is_entry(id))
+      and record_of(k, id)
   end
   return records
 end

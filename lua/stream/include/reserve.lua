@@ -39,7 +39,7 @@ local function reserve_consider(r, c, entry, id, record, text, front, now)
 end
 
 -- The state of the job of an entry; none can be where the id is the entry's and it was
--- never handed out.
+-- never handed out, in this group or in one that was destroyed.
 local function reserve_text(k, c, id)
   if c.states == nil then
     c.states = redis.call('HLEN', k.state) > 0
@@ -81,7 +81,9 @@ local function reserve_fresh(k, r, c, now)
       local record, id, text = flat[2], entry, false
       if #flat ~= 2 or flat[1] ~= 'j' then
         record, id = entry_job(entry, flat)
-        text = id ~= entry and reserve_text(k, c, id)
+      end
+      if id ~= entry or c.generation then
+        text = reserve_text(k, c, id)
       end
       if reserve_consider(r, c, entry, id, record, text, 0, now) then
         return false
@@ -237,8 +239,8 @@ local function reserve_wake(k, r, c)
 end
 
 local function reserve_apply(k, r, c, now, later, reply)
-  if redis.call('XLEN', k.stream) > 0 then
-    group_make(k) -- nothing, but after it was destroyed
+  if not k.group and redis.call('XLEN', k.stream) > 0 then
+    group_make(k) -- it was destroyed
   end
   if c.again then
     claims_repeat(k, r, c.again, reply)
