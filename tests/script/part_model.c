@@ -202,16 +202,28 @@ drop_entry(struct model *m, struct model_job *j)
     j->front = j->unstored = false;
 }
 
-/* A job that stands for one whose body is gone. */
 static void
-become_stub(struct model *m, struct model_job *j)
+write_stub(struct model_job *j, int64_t now)
 {
     j->record = true;
     snprintf(j->head, sizeof(j->head), "1 -");
     snprintf(j->tail, sizeof(j->tail), " lost_body=1\n");
     j->defaults[0] = '\0';
-    j->enqueued_at = m->now;
+    j->enqueued_at = now;
     j->options = (struct model_options){.max_deliveries = 3, .key = -1};
+}
+
+static bool
+is_stub(const struct model_job *j)
+{
+    return strcmp(j->head, "1 -") == 0 && strcmp(j->tail, " lost_body=1\n") == 0;
+}
+
+/* A job that stands for one whose body is gone. */
+static void
+become_stub(struct model *m, struct model_job *j)
+{
+    write_stub(j, m->now);
     add_error(m, j, "lost_body", "the stored job was gone");
 }
 
@@ -365,6 +377,8 @@ next_key(struct model *m, int key, const struct model_job *j)
     m->keys[key].before = NULL;
     h = m->keys[key].holder;
     if (h && !h->has_state && h->place == MODEL_DELAYED) {
+        if (m->stream && !h->record) /* an entry has a record, whatever it says */
+            write_stub(h, 0);
         to_back(m, h);
         m->n.promoted++;
         wake_worker(m);
@@ -973,7 +987,7 @@ choose_one(const struct model *m, const struct model_reserve *r, struct choice *
         return true;
     }
     c->seen[c->seen_n++] = j;
-    if (!j->record)
+    if (!j->record || is_stub(j))
         c->lost[c->lost_n++] = j;
     else if (j->options.expires > 0 && !j->has_state &&
              j->enqueued_at + j->options.expires <= m->now)
