@@ -187,6 +187,7 @@ struct wr_spawn {
     size_t env_n;
     const char *path;
     bool limit_raised;
+    bool vforks;          /* the child shares our memory, and we wait for its exec */
     struct rlimit nofile; /* what commands get */
     struct wr_stray *strays;
     size_t strays_n, strays_cap;
@@ -255,6 +256,8 @@ void wr_spawn_send_progress(struct wr_spawn_job *job, int64_t now);
 
 /* What of the worker's environment commands may see; false when out of memory. */
 bool wr_spawn_take_environment(struct wr_spawn *spawn);
+/* Finds out whether vfork is one. */
+void wr_spawn_try_vfork(struct wr_spawn *spawn);
 /* Starts the command of the job's request: sets its pid, pipes and the slot's pgid.
  * Answers 0, or the errno that stopped it with end.start_step, and then nothing is left
  * open. */

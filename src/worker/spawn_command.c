@@ -42,7 +42,8 @@ wr_spawn_take_environment(struct wr_spawn *sp)
 
 /* ---- between fork and exec: async-signal-safe calls only ---- */
 
-/* What failed. It is the spawner's memory, which waits until exec or the end. */
+/* What failed: in the spawner's memory, which waits until exec or the end; or by a pipe.
+ */
 struct failure {
     int why;
     enum wr_exec_step step;
@@ -55,6 +56,7 @@ struct start {
     int fds_n;
     int cgroup_fd; /* of cgroup.procs, or -1 */
     volatile struct failure *failure;
+    int status_fd; /* -1: the memory is shared */
     pid_t parent;
     const struct wr_exec_limits *limits; /* NULL: none */
     const struct rlimit *nofile;         /* NULL: as it is */
@@ -141,6 +143,11 @@ become_command(const struct start *s)
         sigprocmask(SIG_SETMASK, &none, NULL);
         step = WR_STEP_EXEC;
         why = exec_by_path(s);
+    }
+    if (s->status_fd >= 0) {
+        const struct failure f = {why, step};
+
+        (void)!write(s->status_fd, &f, sizeof(f));
     }
     s->failure->step = step;
     s->failure->why = why;
@@ -295,6 +302,47 @@ static pid_t __attribute__((noinline)) fork_command(const struct start *s)
     return pid;
 }
 
+/* Emulators and some sanitizers make a fork of it: another memory, and nobody waits. */
+void
+wr_spawn_try_vfork(struct wr_spawn *sp)
+{
+    volatile bool shared = false;
+    pid_t pid = vfork();
+
+    if (pid == 0) {
+        shared = true;
+        _exit(0);
+    }
+    if (pid > 0)
+        waitpid(pid, NULL, 0);
+    sp->vforks = shared;
+}
+
+/* By the pipe: exec closes it. */
+static pid_t
+fork_and_read(struct start *s)
+{
+    struct failure f = {0};
+    int status[2];
+    ssize_t n = 0;
+    pid_t pid;
+
+    if (pipe2(status, O_CLOEXEC) != 0)
+        return -1;
+    s->status_fd = status[1];
+    pid = fork_command(s);
+    close(status[1]);
+    do
+        n = pid > 0 ? read(status[0], &f, sizeof(f)) : 0;
+    while (n < 0 && errno == EINTR);
+    close(status[0]);
+    if (n == (ssize_t)sizeof(f)) {
+        s->failure->why = f.why;
+        s->failure->step = f.step;
+    }
+    return pid;
+}
+
 static int
 fork_and_exec(struct wr_spawn_job *j, struct start *s)
 {
@@ -303,7 +351,8 @@ fork_and_exec(struct wr_spawn_job *j, struct start *s)
     pid_t pid;
 
     s->failure = &f;
-    pid = fork_command(s);
+    s->status_fd = -1;
+    pid = sp->vforks ? fork_command(s) : fork_and_read(s);
     if (pid < 0) {
         f.why = errno;
     } else if (f.why == 0) {

@@ -282,6 +282,7 @@ wr_spawn_main(struct wr_slots *slots, int *fds, size_t n, pid_t parent,
     prctl(PR_SET_NAME, WR_SPAWNER_NAME);
     setpgid(0, 0);
     raise_limit(&sp);
+    wr_spawn_try_vfork(&sp);
     sp.jobs = calloc(n, sizeof(*sp.jobs));
     if (!sp.jobs || !take_low_numbers(&sp, fds) || !open_signals(&sp) ||
         !wr_spawn_take_environment(&sp) || wr_loop_new(&sp.loop, NULL) != WEIR_OK ||
