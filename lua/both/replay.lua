@@ -32,7 +32,8 @@
 --
 -- Attempts, losses, interruptions and snoozes start anew; the token counter goes on.
 -- Reply: word, how many moved, how many were looked at, then position, word, detail of
--- items that did not move. Without items the position is that of the job in the slice.
+-- items that did not move. Without items the position is that of the job in the slice, and a
+-- stream takes in no more than 256 KiB of records, but one job at least.
 --- @include choose_dead
 --- @include dead
 --- @include state
@@ -42,6 +43,8 @@
 --- @include wake
 --- @include engine
 --- @include touch
+
+local REPLAY_BYTES = 262144 -- of records that are copied into a stream by one call
 
 -- Decide.
 local q = redis.call('HMGET', config, 'engine', 'paused')
@@ -53,9 +56,13 @@ ready_touch(k)
 touch('LLEN', wake)
 touch('HLEN', jobs, state, errors, stats, unique)
 local ids, notes, at = choose_dead(dead, ARGV, ITEM_FIRST, limit, before, skip)
-local moved, states, keys, taken = {}, {}, {}, {}
+local moved, states, keys, taken, looked, bytes = {}, {}, {}, {}, 0, 0
 local texts = #ids > 0 and redis.call('HMGET', state, unpack(ids)) or {}
 for i, id in ipairs(ids) do
+  if ENGINE == 'stream' and bytes > REPLAY_BYTES and #ARGV < ITEM_FIRST then
+    break
+  end
+  looked = i
   local text, why, detail = texts[i], nil, ''
   local s = text and state_read(text)
   local size = redis.call('HSTRLEN', jobs, id)
@@ -78,6 +85,7 @@ for i, id in ipairs(ids) do
     notes[#notes + 1] = detail
   else
     moved[#moved + 1] = id
+    bytes = bytes + size
     if s then
       s.attempts, s.lost, s.interrupted, s.snoozes = 0, 0, 0, 0
       states[#states + 1] = id
@@ -99,4 +107,4 @@ if #moved > 0 then
   ledger_add(stats, 'replayed', #moved)
   wake_worker(k, q[2])
 end
-return {'OK', digits(#moved), digits(#ids), unpack(notes)}
+return {'OK', digits(#moved), digits(looked), unpack(notes)}

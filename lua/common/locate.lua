@@ -15,7 +15,7 @@
 -- @key config HASH engine, limits, paused
 -- @arg scan 1: also count the places in the list ready (walks it; for few ids)
 -- @item id the job's id
--- @returns OK a word an item
+-- @returns OK a word an item; perhaps not of the last ones
 -- @returns ENGINE the queue is stored by an unknown engine
 -- @returns NOQUEUE nobody made this queue
 -- @returns CORRUPT the config is gone, jobs are there
@@ -23,19 +23,25 @@
 --
 -- The word is made of letters: J record, S state, T tombstone, P processing,
 -- L delayed, X dead, K kept, and one R for each place in ready. An entry of the stream is
--- R or P as well, without any scan; its job needs no J.
+-- R or P as well, without any scan; its job needs no J. To find it its record is read: the
+-- reply ends after 4 MiB of records, and who wants the words of the other ids calls again.
 --- @include entry
 --- @include group
 --- @include engines
+
+local BYTES = 4194304
 
 local k = {stream = stream, ids = ids}
 local word = engine_known(redis.call('HGET', config, 'engine'), stats, jobs, ready, stream)
 if word then
   return {word}
 end
-local reply = {'OK'}
+local reply, bytes = {'OK'}, 0
 for i = ITEM_FIRST, #ARGV do
   local id, letters = ARGV[i], ''
+  if bytes > BYTES then
+    break
+  end
   for letter, key in pairs({J = jobs, S = state, T = tombs}) do
     if redis.call('HEXISTS', key, id) == 1 then
       letters = letters .. letter
@@ -46,8 +52,10 @@ for i = ITEM_FIRST, #ARGV do
       letters = letters .. letter
     end
   end
-  local entry = entry_of(k, id)
+  local entry, record = entry_of(k, id)
+  k.entries = nil -- not so many records at once
   if entry then
+    bytes = bytes + #record
     local p = pending_range(k, '', entry, entry, 1)[1]
     letters = letters .. (p and p[2] ~= FRONT and 'P' or 'R')
   end

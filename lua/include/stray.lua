@@ -42,13 +42,15 @@ local function stray_entries(k, cursor, limit)
   return #some > 0 and at or '0', list
 end
 
--- stray_ids(k, cursor, limit): the same of `ids`, faults alone.
+-- stray_ids(k, cursor, limit): the same of `ids`, faults alone. Records are read for it and
+-- may be large: few at once.
 local function stray_ids(k, cursor, limit)
-  local slice, list = redis.call('HSCAN', k.ids, cursor, 'COUNT', limit), {}
+  local slice, list = redis.call('HSCAN', k.ids, cursor, 'COUNT', math.ceil(limit / 8)), {}
   for i = 1, #slice[2], 2 do
     if not entry_of(k, slice[2][i]) then
       list[#list + 1] = {slice[2][i], 'orphan_index', slice[2][i + 1]}
     end
+    k.entries = nil
   end
   return slice[1], list
 end

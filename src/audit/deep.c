@@ -254,10 +254,10 @@ set_fini(struct id_set *set)
     free(set->ids);
 }
 
-/* One slice of ids: which are suspect? */
+/* Which of the ids are suspect? *looked: so many of them were looked at, one at least. */
 static enum weir_err
-check_slice(struct walk *w, const char *name, const struct wr_span *ids, size_t n,
-            const struct id_set *ready, struct weir_error *err)
+check_some(struct walk *w, const char *name, const struct wr_span *ids, size_t n,
+           const struct id_set *ready, size_t *looked, struct weir_error *err)
 {
     struct wr_span suspects[SLICE];
     struct wr_reply *reply;
@@ -266,7 +266,12 @@ check_slice(struct walk *w, const char *name, const struct wr_span *ids, size_t 
 
     if (rc != WEIR_OK)
         return rc;
-    for (size_t i = 0; i < n && count < SLICE; i++) {
+    *looked = wr_reply_len(reply) - 1;
+    if (*looked == 0 || *looked > n) {
+        wr_reply_free(reply);
+        return wr_fail(err, WEIR_E_CORRUPT, 0, "locate: odd answer");
+    }
+    for (size_t i = 0; i < *looked; i++) {
         struct wr_span letters = wr_reply_span(wr_reply_at(reply, i + 1));
         bool waits = count_letters(letters, "J") > 0 &&
                      count_letters(letters, "PLXKT") == 0 && set_has(ready, ids[i]);
@@ -276,6 +281,19 @@ check_slice(struct walk *w, const char *name, const struct wr_span *ids, size_t 
     }
     rc = look_again(w, name, suspects, count, err);
     wr_reply_free(reply);
+    return rc;
+}
+
+/* One slice of ids, SLICE at most. */
+static enum weir_err
+check_slice(struct walk *w, const char *name, const struct wr_span *ids, size_t n,
+            const struct id_set *ready, struct weir_error *err)
+{
+    size_t looked = 0;
+    enum weir_err rc = WEIR_OK;
+
+    for (size_t at = 0; at < n && rc == WEIR_OK && !w->stopped; at += looked)
+        rc = check_some(w, name, ids + at, n - at, ready, &looked, err);
     return rc;
 }
 

@@ -548,7 +548,7 @@ inspected(const char *id, size_t element)
     static struct wr_buf texts[8];
     static unsigned turn;
     struct wr_buf *text = &texts[turn++ % 8];
-    char now[32];
+    char now[32] = "";
     struct wr_span words[] = {wr_span_str(now), wr_span_str(id), wr_span_str("1000000")};
     struct wr_reply *reply;
 

@@ -336,6 +336,44 @@ a_flag_makes_the_state_of_a_job_that_has_none_X01(void **state)
     rig_assert_sums();
 }
 
+/* A page of dead jobs that go back into the stream is short if they are large; a person
+ * who names one gets it. */
+static void
+large_dead_jobs_are_replayed_a_few_at_a_time_A22(void **state)
+{
+    static char bytes[100000];
+    size_t moved, looked, all = 0;
+
+    (void)state;
+    memset(bytes, 'x', sizeof(bytes));
+    for (int i = 0; i < 7; i++) {
+        char id[8];
+
+        snprintf(id, sizeof(id), "L%d", i);
+        rig_put_job((struct rig_job){.id = id, .payload = {bytes, sizeof(bytes)}});
+    }
+    while (all < 7) {
+        const struct rig_taken *t = rig_take("w", 9);
+        char ids[64], *save = NULL;
+
+        snprintf(ids, sizeof(ids), "%s", t->ids);
+        all += t->n;
+        for (char *id = strtok_r(ids, " ", &save); id; id = strtok_r(NULL, " ", &save))
+            assert_int_equal(rig_bury("w", id), WR_ANSWERED_OK);
+    }
+    assert_int_equal(
+        wr_store_replay_page(rig.store, rig.queue, 9, 0, 0, &looked, &moved, &rig.err),
+        WEIR_OK);
+    assert_int_equal(moved, 3);
+    assert_int_equal(looked, 3);
+    assert_int_equal(rig_replay("L6"), WR_REPLAY_OK);
+    assert_int_equal(
+        wr_store_replay_page(rig.store, rig.queue, 9, 0, 0, &looked, &moved, &rig.err),
+        WEIR_OK);
+    assert_int_equal(moved, 3);
+    rig_assert_sums();
+}
+
 /* Somebody chose an id that is written as an entry's, and one day an entry gets that very
  * id: the job in it gets another one, and both are done. */
 static void
@@ -385,6 +423,7 @@ main(void)
         RIG_STREAM_TEST(an_index_that_was_deleted_by_hand_is_made_again_A5),
         RIG_STREAM_TEST(two_entries_of_one_job_are_left_to_a_person_A5),
         RIG_STREAM_TEST(an_id_that_was_chosen_is_not_made_up_again_U07),
+        RIG_STREAM_TEST(large_dead_jobs_are_replayed_a_few_at_a_time_A22),
         RIG_STREAM_TEST(consumers_of_workers_that_are_gone_are_swept_A25),
         RIG_STREAM_TEST(the_audit_counts_leases_that_are_over),
         RIG_STREAM_TEST(a_flag_makes_the_state_of_a_job_that_has_none_X01),
