@@ -241,8 +241,6 @@ main(void)
     wr_log_setup_from_env();
     rig.handlers = handlers;
     rig.server = redis_server_start(NULL);
-    if (getenv("WEIR_ONLY")) /* a pattern of names */
-        cmocka_set_test_filter(getenv("WEIR_ONLY"));
     failed = RUN_TESTS("worker_storage", tests, NULL, NULL);
     redis_server_stop(rig.server);
     return failed;
