@@ -651,6 +651,26 @@ a_ready_job_that_gets_a_later_time_waits_for_it(void **state)
 }
 
 static void
+a_replace_takes_a_new_channel_after_a_clash_and_when_late_A3(void **state)
+{
+    struct wr_channel clone;
+
+    (void)state;
+    rig_put("A");
+    clone = rig.channel; /* as after a fork that nobody noticed */
+    rig_put("B");
+    rig.channel = clone; /* the same number, another call */
+    assert_int_equal(replace("A", "new", NULL, NULL), WEIR_OK);
+    assert_string_not_equal(rig.channel.name, clone.name);
+    rig.channel = clone;
+    rig.channel.number--; /* late */
+    assert_int_equal(replace("B", "new", NULL, NULL), WEIR_OK);
+    assert_int_equal(rig_stat("replaced"), 2);
+    assert_string_equal(rig_take("w", 9)->ids, "A B");
+    rig_assert_sums();
+}
+
+static void
 replace_gives_the_old_unique_key_back_and_takes_the_new_A14d(void **state)
 {
     (void)state;
@@ -941,6 +961,7 @@ main(void)
         RIG_TEST(what_started_or_ended_is_not_replaced_T19),
         RIG_TEST(a_kept_id_comes_again_clean_and_a_repeat_of_the_call_makes_no_third_U07),
         RIG_TEST(a_ready_job_that_gets_a_later_time_waits_for_it),
+        RIG_TEST(a_replace_takes_a_new_channel_after_a_clash_and_when_late_A3),
         RIG_TEST(replace_gives_the_old_unique_key_back_and_takes_the_new_A14d),
         RIG_TEST(a_cancel_after_a_replace_frees_the_key_of_the_new_record_A14d),
         RIG_TEST(a_payload_over_the_limit_does_not_replace_D05),
