@@ -140,7 +140,7 @@ setup() { use_server main; }
     needs_clock
     "$WEIR" enqueue t -q s --id long
     "$WEIR" enqueue t -q s --id due --in 3s
-    WEIR_LEASE=1s with_clock --exec -0h "$WEIR" work -q s -c 2 -- sleep 4 3>&- 2>"$BATS_TEST_TMPDIR/log" &
+    WEIR_LEASE=2s with_clock --exec -0h "$WEIR" work -q s -c 2 -- sleep 5 3>&- 2>"$BATS_TEST_TMPDIR/log" &
     pid=$!
     until_true sh -c '[ "$("$0" job show long --json | jq -r .state)" = processing ]' "$WEIR"
     for step in -1h +1h -1h -0h; do
