@@ -13,17 +13,17 @@
 -- list `plain`, the ids of those held ones go there that are not cancelled, hold no unique
 -- key and keep no result: there is nothing more to know about them.
 local function answer_check(k, argv, first, words, worker, plain)
-  local ids, tokens, held, notes, seen, plain_n = {}, {}, {}, {}, {}, 0
+  local ids, tokens, held, notes, seen, n, plain_n = {}, {}, {}, {}, {}, 0, 0
   for i = first, #argv, words do
-    ids[#ids + 1] = argv[i]
-    tokens[#ids] = argv[i + 1]
+    n = n + 1
+    ids[n], tokens[n] = argv[i], argv[i + 1]
   end
-  if #ids == 0 then
+  if n == 0 then
     return held, notes
   end
   local texts, said = held_look(k, ids, tokens, worker, plain ~= nil)
-  for i = 1, #ids do
-    local at, id, word = first + (i - 1) * words, ids[i], said[i]
+  for i = 1, n do
+    local id, word = ids[i], said[i]
     if not word and seen[id] then
       word = 'ANSWERED'
     end
@@ -38,7 +38,7 @@ local function answer_check(k, argv, first, words, worker, plain)
       else
         local _, key = string.match(texts[i], STATE_END)
         unique_next_touch(k, key, id)
-        held[#held + 1] = {id = id, text = texts[i], at = at, token = tokens[i]}
+        held[#held + 1] = {id = id, text = texts[i], at = first + (i - 1) * words, token = tokens[i]}
       end
     end
   end
