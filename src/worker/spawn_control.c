@@ -93,7 +93,7 @@ progress(struct words *w, struct wr_exec_end *end)
     if (strchr(word, '/')) /* people like to read it as it was said */
         at += snprintf(end->progress + at, sizeof(end->progress) - (size_t)at, "%.24s%s",
                        word, *w->rest ? " " : "");
-    snprintf(end->progress + at, sizeof(end->progress) - (size_t)at, "%.100s", w->rest);
+    snprintf(end->progress + at, sizeof(end->progress) - (size_t)at, "%s", w->rest);
     return WR_CONTROL_PROGRESS;
 }
 

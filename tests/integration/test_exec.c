@@ -446,6 +446,8 @@ progress_reaches_the_delivery_while_it_runs(void **state)
     assert_outcome(WEIR_DONE, "");
     assert_string_equal(a.d.progress, "75 3/4 pages");
     assert_string_equal(a.d.exec.progress, "75 3/4 pages");
+    SH("echo 'progress 3/4 stage=up%20load pages' >&3");
+    assert_string_equal(a.d.progress, "75 stage=up%20load 3/4 pages");
     SH("i=0; while [ $i -lt 2000 ]; do echo progress $i/2000; i=$((i+1)); done >&3;"
        " printf 'progress 99 last one' >&3");
     assert_outcome(WEIR_DONE, "");
