@@ -25,7 +25,7 @@ struct wr_conn {
     int fd;
     const struct wr_sock_ops *io;
     pid_t owner;
-    bool broken;
+    bool broken, holds; /* holds: out has a command that was not sent so far */
     int64_t last_reply_ms;
     struct wr_buf out;     /* the command being sent */
     struct wr_reply *next; /* a reply that wr_conn_has_reply() found */
@@ -151,19 +151,39 @@ write_out(struct wr_conn *c, int64_t deadline_ms, struct weir_error *err)
     return WEIR_OK;
 }
 
+static bool
+format(struct wr_conn *c, const struct wr_span *argv, size_t argc)
+{
+    if (c->out.cap > OUT_KEEP_BYTES && !c->holds)
+        wr_buf_fini(&c->out);
+    if (!c->holds)
+        wr_buf_clear(&c->out);
+    wr_resp_format(&c->out, argv, argc);
+    c->holds = false;
+    c->sent += !c->out.failed;
+    return !c->out.failed;
+}
+
+enum weir_err
+wr_conn_hold(struct wr_conn *c, const struct wr_span *argv, size_t argc,
+             struct weir_error *err)
+{
+    if (c->broken)
+        return wr_fail(err, WEIR_E_CONNECT, 0, "the connection is broken");
+    if (!format(c, argv, argc))
+        return wr_fail(err, WEIR_E_NO_MEMORY, 0, "a command of %zu words", argc);
+    c->holds = true;
+    return WEIR_OK;
+}
+
 enum weir_err
 wr_conn_send(struct wr_conn *c, const struct wr_span *argv, size_t argc,
              int64_t deadline_ms, struct weir_error *err)
 {
     if (c->broken)
         return wr_fail(err, WEIR_E_CONNECT, 0, "the connection is broken");
-    if (c->out.cap > OUT_KEEP_BYTES)
-        wr_buf_fini(&c->out);
-    wr_buf_clear(&c->out);
-    wr_resp_format(&c->out, argv, argc);
-    if (c->out.failed)
+    if (!format(c, argv, argc))
         return wr_fail(err, WEIR_E_NO_MEMORY, 0, "a command of %zu words", argc);
-    c->sent++;
     return write_out(c, deadline_ms, err);
 }
 
@@ -230,11 +250,12 @@ wr_conn_recv(struct wr_conn *c, int64_t deadline_ms, struct wr_reply **out,
 
         if (rc != WEIR_OK || *out)
             return rc;
+        /* No look before the wait: what was sent just now has no answer yet. */
+        if (!wr_sock_wait(c->fd, POLLIN, deadline_ms))
+            return broken(c, WEIR_E_NO_REPLY, 0, "Redis did not answer in time", err);
         rc = read_some(c, &got, err);
         if (rc != WEIR_OK)
             return rc;
-        if (!got && !wr_sock_wait(c->fd, POLLIN, deadline_ms))
-            return broken(c, WEIR_E_NO_REPLY, 0, "Redis did not answer in time", err);
     }
 }
 

@@ -60,6 +60,9 @@ bool wr_conn_is_broken(const struct wr_conn *conn);
  */
 enum weir_err wr_conn_send(struct wr_conn *conn, const struct wr_span *argv, size_t argc,
                            int64_t deadline_ms, struct weir_error *err) WEIR_MUST_CHECK;
+/* One that goes out with the next one that is sent, in the same write. */
+enum weir_err wr_conn_hold(struct wr_conn *conn, const struct wr_span *argv, size_t argc,
+                           struct weir_error *err) WEIR_MUST_CHECK;
 /*
  * Receives the next reply, which may be an error reply: check wr_reply_kind().
  *

@@ -86,6 +86,8 @@ wr_io_post_block(struct wr_io *io, int64_t now)
 {
     struct wr_span argv[1002];
     size_t n = 0;
+    bool claims;
+    enum weir_err rc;
 
     if (!may_block(io, now))
         return;
@@ -101,14 +103,16 @@ wr_io_post_block(struct wr_io *io, int64_t now)
             argv[n++] = wr_queue_wake_key(l->queue);
     }
     argv[n++] = wr_span_str(io->block_ms == BLOCK_MS ? "5" : "1");
-    if (wr_conn_send(io->block, argv, n, now + wr_io_command_timeout(io), NULL) !=
-        WEIR_OK) {
+    claims = may_claim(io);
+    rc = claims ? wr_conn_hold(io->block, argv, n, NULL)
+                : wr_conn_send(io->block, argv, n, now + wr_io_command_timeout(io), NULL);
+    if (rc != WEIR_OK) {
         wr_io_drop_block(io);
         return;
     }
     io->posted = true;
     io->posted_ms = now;
-    if (may_claim(io) && !wr_io_post_claim(io, io->lines, now))
+    if (claims && !wr_io_post_claim(io, io->lines, now))
         wr_io_drop_block(io);
 }
 

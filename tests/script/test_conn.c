@@ -233,6 +233,30 @@ many_large_replies_under_way_arrive_whole_and_in_order(void **state)
 }
 
 static void
+what_is_held_goes_out_with_the_next_command(void **state)
+{
+    struct wr_span first[] = {wr_span_str("ECHO"), wr_span_str("1")};
+    struct wr_span second[] = {wr_span_str("ECHO"), wr_span_str("2")};
+    struct wr_conn *conn = must_open(redis_server_url(server));
+    struct wr_reply *reply;
+
+    (void)state;
+    for (int round = 0; round < 2; round++) {
+        assert_int_equal(wr_conn_hold(conn, first, 2, NULL), WEIR_OK);
+        assert_false(wr_conn_is_idle(conn));
+        assert_false(wr_conn_wait_reply(conn, in_ms(20)));
+        assert_int_equal(wr_conn_send(conn, second, 2, in_ms(10000), NULL), WEIR_OK);
+        for (int i = 1; i <= 2; i++) {
+            assert_int_equal(wr_conn_recv(conn, in_ms(10000), &reply, NULL), WEIR_OK);
+            assert_int_equal(wr_reply_int(reply), i);
+            wr_reply_free(reply);
+        }
+        assert_true(wr_conn_is_idle(conn));
+    }
+    wr_conn_close(conn);
+}
+
+static void
 a_reply_over_the_limit_breaks_the_connection(void **state)
 {
     struct wr_url url;
@@ -572,6 +596,7 @@ main(void)
         TEST(n15_an_acl_user_with_a_difficult_password_logs_in),
         TEST(a_missing_right_is_named),
         TEST(many_large_replies_under_way_arrive_whole_and_in_order),
+        TEST(what_is_held_goes_out_with_the_next_command),
         TEST(a_reply_over_the_limit_breaks_the_connection),
         TEST(n02_a_network_that_forgot_us_is_left_at_the_deadline),
         TEST(n12_a_reply_that_is_lost_leaves_the_command_done_and_unknown),
