@@ -59,6 +59,8 @@ int rig_close(void **state);
 int rig_fresh(void **state); /* an empty server, the clock at RIG_START; what comes in
                                 makes the queue, but for one that is no list */
 void rig_make_queue(void);   /* an empty one of the engine, registered nowhere */
+void
+rig_follow_engine(void); /* the queue may have moved: goes on with the engine it has */
 
 void rig_clock(int64_t now_ms);
 void rig_pass(int64_t ms);

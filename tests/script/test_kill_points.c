@@ -61,6 +61,8 @@ recv(int fd, void *bytes, size_t len, int flags)
 
 /* ---- what is called ---- */
 
+static const char *moves_to; /* the other engine */
+
 struct actor {
     struct weir_client *client;
     struct wr_store *store;
@@ -346,6 +348,18 @@ act_create(struct actor *a)
     return weir_queue_create(a->client, "q", NULL, NULL, &made, &a->err);
 }
 
+/* As the client does it, in steps of one job. */
+static enum weir_err
+act_migrate(struct actor *a)
+{
+    struct wr_migrated m = {.word = WR_MIGRATE_COPIED};
+    enum weir_err rc = WEIR_OK;
+
+    while (rc == WEIR_OK && m.word != WR_MIGRATE_DONE)
+        rc = wr_store_migrate(a->store, a->queue, moves_to, "me", 1, &m, &a->err);
+    return rc;
+}
+
 /* ---- what was before, and what must be in the end ---- */
 
 static void
@@ -473,6 +487,13 @@ must_be_swept(void)
 }
 
 static void
+two_will_move(void)
+{
+    moves_to = rig.engine == RIG_LIST ? "stream" : "list";
+    two_wait();
+}
+
+static void
 must_be_registered(void)
 {
     assert_string_equal(redis_do(rig.redis, "SISMEMBER weir:queues q"), "1");
@@ -497,6 +518,15 @@ must_run_again(void)
 {
     assert_false(rig_audit().paused);
     assert_true(rig_has_marker());
+}
+
+static void
+must_have_moved(void)
+{
+    assert_string_equal(
+        redis_do(rig.redis, "HGET %s engine", rig_key(WR_QUEUE_KEY_config)), moves_to);
+    must_run_again();
+    assert_string_equal(rig_take(WORKER, 9)->ids, "A B");
 }
 
 /* counter: in the end exactly `count`. */
@@ -537,6 +567,7 @@ static const struct transition {
     {"sweep", a_window_is_over, act_sweep, "JR", "enqueued", 1, must_be_swept},
     {"pause", two_wait, act_pause, "JR", "enqueued", 2, must_be_paused},
     {"resume", it_is_paused, act_resume, "JR", "enqueued", 1, must_run_again},
+    {"migrate", two_will_move, act_migrate, "JR", "enqueued", 2, must_have_moved},
     {"create", nothing, act_create, "", "enqueued", 0, must_be_registered},
 };
 
@@ -613,6 +644,7 @@ check_end(const struct transition *t, long point)
     enum weir_err rc = act_as_new_client(t);
     enum weir_err_kind kind = weir_err_kind_of(rc);
 
+    rig_follow_engine();
     if (kind != WEIR_KIND_OK && kind != WEIR_KIND_STATE)
         fail_msg("%s, point %ld: the repeat fails: %s", t->name, point,
                  weir_err_name(rc));
@@ -643,6 +675,7 @@ a_client_may_die_at_any_point_of_any_call_F3(void **state)
             rig_make_queue();
             t->before();
             died = die_at(t, point);
+            rig_follow_engine();
             rig_assert_sums();
             if (t->before == nothing && rig_stat("enqueued") > 0)
                 must_be_registered(); /* no job in a queue that no scheduler knows */

@@ -26,11 +26,7 @@ step_to(enum rig_engine to, size_t limit)
     if (wr_store_migrate(rig.store, rig.queue, name_of(to), "me", limit, &m, &rig.err) !=
         WEIR_OK)
         fail_msg("migrate: %s", rig.err.text);
-    rig.engine = strcmp(
-                     redis_do(rig.redis, "HGET %s engine", rig_key(WR_QUEUE_KEY_config)),
-                     "list") == 0
-                     ? RIG_LIST
-                     : RIG_STREAM;
+    rig_follow_engine();
     return m;
 }
 
@@ -133,8 +129,27 @@ there_and_back_is_as_it_was(void **state)
     move_to(to, 3);
     move_to(from, 3);
     assert_moved_to(from);
+    /* the consumers of another group have other names */
+    assert_string_equal(
+        redis_do(rig.redis, "HGET %s generation", rig_key(WR_QUEUE_KEY_config)),
+        from == RIG_LIST ? "1" : "2");
     assert_string_equal(rig_take("v", 9)->ids, "B C D E F");
     rig_assert_sums();
+}
+
+/* The copy is past the old place of B when B comes again and takes it. */
+static void
+who_takes_an_old_place_behind_the_copy_is_not_left_out_A4c(void **state)
+{
+    (void)state;
+    rig_put_many("A B C D E");
+    rig_cancel("B");
+    assert_int_equal(step_to(RIG_STREAM, 3).word, WR_MIGRATE_COPIED);
+    rig_put("B");
+    assert_int_equal(step_to(RIG_STREAM, 3).word, WR_MIGRATE_AGAIN);
+    move_to(RIG_STREAM, 3);
+    assert_moved_to(RIG_STREAM);
+    assert_string_equal(rig_take("v", 9)->ids, "A B C D E");
 }
 
 static void
@@ -402,6 +417,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         RIG_TEST(all_that_waits_goes_in_its_order_with_what_is_known_of_it),
         RIG_TEST(there_and_back_is_as_it_was),
+        RIG_LIST_TEST(who_takes_an_old_place_behind_the_copy_is_not_left_out_A4c),
         RIG_TEST(an_empty_queue_changes_its_engine_and_one_that_has_it_does_nothing),
         RIG_TEST(what_runs_ends_first_and_nothing_is_handed_out_meanwhile),
         RIG_TEST(jobs_that_come_in_while_it_is_copied_are_taken_along),

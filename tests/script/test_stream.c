@@ -255,6 +255,8 @@ an_entry_deleted_while_it_runs_is_booked_when_it_is_reclaimed_A17(void **state)
     rig_lose_body("A");
     rig_lose_body("B");
     assert_int_equal(rig_ack("w", "B"), WR_ANSWERED_OK); /* that it ran is what counts */
+    rig_extend("w", "A", 0); /* Redis would forget it if it were claimed */
+    rig_release("w", "A");
     assert_int_equal(rig_release("w", "C"), WR_ANSWERED_OK);
     rig_pass(RIG_LEASE);
     assert_int_equal(rig_reclaim().dead, 1);
@@ -327,6 +329,26 @@ a_destroyed_group_is_made_again_and_its_deliveries_are_stale_A25(void **state)
     assert_string_equal(redis_do(rig.redis, "XLEN %s", stream()), "0");
 }
 
+/* The same entry, the same worker, the first delivery by the group's count: another one.
+ */
+static void
+a_handle_of_a_destroyed_group_is_no_handle_of_the_next_A25(void **state)
+{
+    char old[WR_TOKEN_MAX];
+
+    (void)state;
+    rig_put("A");
+    rig_take("w", 1);
+    snprintf(old, sizeof(old), "%s", rig_token("w", "A"));
+    redis_do(rig.redis, "XGROUP DESTROY %s workers", stream());
+    rig_take("w", 1);
+    assert_string_equal(rig_take("w", 1)->ids, "A");
+    assert_string_not_equal(rig_token("w", "A"), old);
+    rig_set_token("w", "A", old);
+    assert_int_equal(rig_ack("w", "A"), WR_ANSWERED_STALE);
+    assert_string_equal(rig_where("A"), "JPS");
+}
+
 int
 main(void)
 {
@@ -347,6 +369,7 @@ main(void)
         RIG_STREAM_TEST(an_entry_deleted_before_it_was_handed_out_shows_in_the_sum_A17),
         RIG_STREAM_TEST(a_retry_of_a_deleted_entry_is_dead_when_it_is_due_A17),
         RIG_STREAM_TEST(a_destroyed_group_is_made_again_and_its_deliveries_are_stale_A25),
+        RIG_STREAM_TEST(a_handle_of_a_destroyed_group_is_no_handle_of_the_next_A25),
     };
 
     return RIG_MAIN(tests);
