@@ -15,7 +15,9 @@ setup() {
     "$WEIR" explain --json >all
     [ "$(jq -r '.engine + "/" + .transition' all | sort | uniq -d)" = '' ]
     for t in enqueue reserve exchange ack retry bury release extend promote reclaim cancel; do
-        jq -se --arg t "$t" 'any(.transition == $t and .engine == "list")' all >/dev/null
+        for e in list stream; do
+            jq -se --arg t "$t" --arg e "$e" 'any(.transition == $t and .engine == $e)' all >/dev/null
+        done
     done
     [ "$("$WEIR" explain --engine list --json | jq -r .engine | sort -u | tr '\n' ' ')" = 'common list ' ]
     [ "$("$WEIR" explain -o id | head -1)" = "$("$WEIR" explain | head -1 | cut -f 1)" ]
