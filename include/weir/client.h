@@ -141,6 +141,11 @@ struct weir_job {
      * result as this job does. */
     const struct weir_then *then;
     size_t then_count; /* at most 16 */
+    /* Jobs of one order key run one after the other, in the order in which they were
+     * enqueued: none starts before the one in front of it is done, dead, cancelled or
+     * expired, however long that one waits for its time or for a retry. 1-255 bytes;
+     * NULL: none. Not together with WEIR_UNIQUE_KEEP_LAST or debounce_ms. */
+    const char *order_key;
 };
 #define WEIR_JOB_INIT .struct_size = sizeof(struct weir_job)
 
@@ -269,6 +274,9 @@ WEIR_API const void *weir_job_view_payload(const struct weir_job_view *v, size_t
 WEIR_API const void *weir_job_view_result(const struct weir_job_view *v, size_t *len);
 WEIR_API bool weir_job_view_is_cancelled(const struct weir_job_view *v); /* flagged */
 
+/* Of an ordered job that waits for another of its order key: the one in front of it; "":
+ * it waits for none. Its due_at is then what it waits for after that, or 0. */
+WEIR_API const char *weir_job_view_behind(const struct weir_job_view *v);
 struct weir_job_numbers {
     int64_t enqueued_at, due_at, started_at, finished_at, lease_until, now;
     int64_t deliveries, attempts, lost, interrupted, snoozes;
@@ -490,6 +498,7 @@ struct weir_audit {
     int64_t shelved_at;  /* when that was last, ms; 0: never */
     char shelved_type[132]; /* and of which type that job was */
     int64_t bodies;         /* records that there must be: `jobs` when all is well */
+    int64_t parked; /* of the delayed: they wait for another job of their order key */
 };
 WEIR_API enum weir_err
 weir_queue_audit(struct weir_client *client, const char *queue, struct weir_audit *out,
@@ -500,8 +509,10 @@ WEIR_API bool weir_audit_is_good(const struct weir_audit *audit);
 /* Walks the structures in slices, and checks every suspicion again in one step. Each
  * finding is reported; *findings counts. Safe on a live queue. kind: "no_place",
  * "two_places", "no_body", "orphan_state", "orphan_error", "orphan_result",
- * "orphan_log", "orphan_tomb", "orphan_unique"; of the stream engine also "two_bodies",
- * "unindexed", "passed_over", "orphan_index". */
+ * "orphan_log", "orphan_tomb", "orphan_unique"; "orphan_order" (in the line of an order
+ * key, though it is over), "not_let_in" (it waits there for nobody), "out_of_line" (it
+ * does not wait); of the stream engine also "two_bodies", "unindexed", "passed_over",
+ * "orphan_index". */
 typedef bool (*weir_finding_fn)(const char *kind, const char *id, const char *detail,
                                 void *context);
 WEIR_API enum weir_err

@@ -17,6 +17,8 @@
 -- @key log HASH id -> captured output
 -- @key stats HASH the ledger's counters
 -- @key unique HASH unique key -> id that holds it
+-- @key order HASH lines of the order keys
+-- @key due LIST the marker that wakes the scheduler
 -- @key waiters HASH id -> who waits for its end
 -- @key config HASH engine, limits, paused
 -- @arg now the test clock, ms; empty: the server's

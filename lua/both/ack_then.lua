@@ -17,6 +17,7 @@
 -- @key log HASH id -> captured output
 -- @key stats HASH the ledger's counters
 -- @key unique HASH unique key -> id that holds it
+-- @key order HASH lines of the order keys
 -- @key waiters HASH id -> who waits for its end
 -- @key outbox HASH token -> follow-up jobs to be enqueued
 -- @key due LIST the marker that wakes the scheduler

@@ -13,6 +13,7 @@
 -- @key dead ZSET id -> time of death, ms
 -- @key kept ZSET id -> when it is forgotten, ms
 -- @key unique HASH unique key -> id that holds it
+-- @key order HASH lines of the order keys
 -- @key windows ZSET unique key -> end of its window, ms
 -- @key wake LIST the marker that wakes one worker
 -- @key due LIST the marker that wakes the scheduler

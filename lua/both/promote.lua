@@ -13,6 +13,7 @@
 -- @key stream:errors HASH id -> last errors
 -- @key stream:dead ZSET id -> time of death, ms
 -- @key stream:unique HASH unique key -> id that holds it
+-- @key stream:order HASH lines of the order keys
 -- @key stream:waiters HASH id -> who waits for its end
 -- @key stream:due LIST the marker that wakes the scheduler
 -- @key wake LIST the marker that wakes one worker
@@ -34,10 +35,12 @@
 --- @include due_jobs
 --- @include wake
 --- @include touch
+--- @include parked
 
 -- Decide.
 local now, _, now_us = clock(now_arg)
 local q = redis.call('HMGET', config, 'engine', 'paused')
+k.paused = q[2]
 local word = engine_word(q[1], k.stats, k.delayed, k.ready or k.stream)
 if word then
   return {word}
@@ -52,6 +55,9 @@ local moved = due_move(k, plan, now)
 redis.call('SET', heartbeat_promote, digits(now), 'EX', 30)
 wake_worker(k, q[2])
 local head = redis.call('ZRANGE', delayed, 0, 0, 'WITHSCORES')[2]
+if head and tonumber(head) >= PARKED then
+  head = nil
+end
 local left = head and math.ceil(tonumber(head) * 1000 - now_us) or -1
 if head and left <= 0 then
   return {'MORE', digits(moved), '0'}

@@ -20,6 +20,7 @@
 -- @key stats HASH the ledger's counters
 -- @key claims HASH worker -> its last reserve
 -- @key unique HASH unique key -> id that holds it
+-- @key order HASH lines of the order keys
 -- @key waiters HASH id -> who waits for its end
 -- @key wake LIST the marker that wakes one worker
 -- @key due LIST the marker that wakes the scheduler
@@ -61,7 +62,7 @@ if word then
 end
 ended_touch(k)
 leases_touch(k)
-touch('HLEN', jobs, state, results, errors, log, stats, claims, unique)
+touch('HLEN', jobs, state, results, errors, log, stats, claims, unique, order)
 touch('ZCARD', delayed, dead)
 touch('LLEN', wake, due)
 local jump = gap ~= '' and math.abs((now - last) - gap) > 1000

@@ -20,6 +20,7 @@
 -- @key dead ZSET id -> time of death, ms
 -- @key kept ZSET id -> when it is forgotten, ms
 -- @key unique HASH unique key -> id that holds it
+-- @key order HASH lines of the order keys
 -- @key windows ZSET unique key -> end of its window, ms
 -- @key wake LIST the marker that wakes one worker
 -- @key due LIST the marker that wakes the scheduler
@@ -76,7 +77,7 @@ if #tail - string.find(tail, '\n', 1, true) > max_bytes then
 end
 waiting_touch(k)
 touch('LLEN', wake, due)
-touch('HLEN', jobs, stats, unique, producers, state, results, errors, log)
+touch('HLEN', jobs, stats, unique, producers, state, results, errors, log, order)
 touch('ZCARD', delayed, windows, kept)
 if channel ~= '' then
   local saved = redis.call('HGET', producers, channel)
@@ -88,7 +89,7 @@ if channel ~= '' then
     return {call, ''}
   end
 end
-local key, window, mode = unique_spec(unique_arg)
+local key, window, mode, line = unique_spec(unique_arg)
 local target, record = id, record_of(k, id)
 if not record and mode ~= '' and key ~= '-' then
   target = redis.call('HGET', unique, key) or id
@@ -119,6 +120,14 @@ local linked = redis.call('HGET', unique, '=' .. old_key)
 local parked = linked and place == 'delayed'
 local leaves = taken or key == '-'
 local at = due_time(due_arg, now, later)
+-- Its place in the line of its order key it keeps, unless it gets another key.
+local score = place == 'delayed' and tonumber(redis.call('ZSCORE', delayed, target)) or 0
+local behind = score >= PARKED
+local moves = again or line ~= (order_link(k, target) or '')
+local own = at -- until when it waits of itself
+if due_arg == '' and place == 'delayed' and not parked then
+  own = behind and (score > PARKED and score - PARKED or nil) or not behind and score or nil
+end
 if again and before and not at then
   at = now + PARK_MS
 else
@@ -138,9 +147,14 @@ if again then
 end
 if leaves then
   unique_free(unique, old, target)
-  unique_next(k, old, target)
-elseif linked and due_arg ~= '' then
+  unique_pass(k, old, target)
+elseif linked and (due_arg ~= '' or line ~= '') then
   redis.call('HDEL', unique, '=' .. key)
+end
+local waits_behind = behind and not moves
+if moves then
+  order_leave(k, target)
+  waits_behind = line ~= '' and redis.call('HEXISTS', order, line) == 1
 end
 if taken then
   redis.call('HSET', unique, key, target)
@@ -159,9 +173,9 @@ if #stored > LONG then
 end
 if again then
   ledger_add(stats, 'enqueued', 1)
-  if at then
+  if at or waits_behind then
     redis.call('HSET', jobs, id, stored)
-    delayed_add(delayed, due, {at, id})
+    delayed_add(delayed, due, {waits_behind and order_parked(own) or at, id})
     ledger_add(stats, 'scheduled', 1)
   else
     waiting_add(k, id, stored)
@@ -169,19 +183,24 @@ if again then
   end
 elseif place == 'delayed' then
   redis.call('HSET', jobs, target, stored)
-  if due_arg ~= '' or (parked and leaves) then
-    delayed_add(delayed, due, {at or now, target})
+  if waits_behind then
+    delayed_add(delayed, due, {order_parked(own), target})
+  elseif due_arg ~= '' or behind or (parked and (leaves or line ~= '')) then
+    delayed_add(delayed, due, {own or now, target})
   end
-elseif at then
-  defer_job(k, target, at)
+elseif at or waits_behind then
+  defer_job(k, target, waits_behind and order_parked(own) or at)
   redis.call('HSET', jobs, target, stored)
 else
   waiting_rewrite(k, target, stored)
 end
+if moves and line ~= '' then
+  order_join(k, {line, target})
+end
 if not again then
   ledger_add(stats, 'replaced', 1)
 end
-place = (at or (place == 'delayed' and not again)) and 'delayed' or 'ready'
+place = (at or waits_behind or (place == 'delayed' and not again)) and 'delayed' or 'ready'
 if channel ~= '' then
   redis.call('HSET', producers, channel, table.concat(
     {number, digits(now), '1', '0:' .. answer, id}, ' ') .. '\n' .. place .. ' ' .. target)

@@ -2,8 +2,9 @@
 --
 -- @flags allow-oom
 -- @transition dead -> ready
+-- @transition dead -> delayed
 -- @key dead ZSET id -> time of death, ms
--- @key stream:delayed ZSET id -> due time, ms
+-- @key delayed ZSET id -> due time, ms
 -- @key stream:stream STREAM the jobs that wait and run
 -- @key stream:ids HASH id -> its entry, where they differ
 -- @key list:processing ZSET id -> end of its lease, ms
@@ -15,6 +16,8 @@
 -- @key errors HASH id -> last errors
 -- @key stats HASH the ledger's counters
 -- @key unique HASH unique key -> id that holds it
+-- @key order HASH lines of the order keys
+-- @key due LIST the marker that wakes the scheduler
 -- @key wake LIST the marker that wakes one worker
 -- @key config HASH engine, limits, paused
 -- @arg limit without items: the oldest dead ones, at most so many
@@ -30,7 +33,8 @@
 -- @answer UNIQUE another job holds its unique key; detail: which; nothing changed
 -- @cost O(jobs * log dead)
 --
--- Attempts, losses, interruptions and snoozes start anew; the token counter goes on.
+-- Attempts, losses, interruptions and snoozes start anew; the token counter goes on. An
+-- ordered job goes to the end of its line.
 -- Reply: word, how many moved, how many were looked at, then position, word, detail of
 -- items that did not move. Without items the position is that of the job in the slice, and a
 -- stream takes in no more than 256 KiB of records, but one job at least.
@@ -43,20 +47,24 @@
 --- @include wake
 --- @include engine
 --- @include touch
+--- @include due
+--- @include order
 
 local REPLAY_BYTES = 262144 -- of records that are copied into a stream by one call
 
 -- Decide.
 local q = redis.call('HMGET', config, 'engine', 'paused')
+k.paused = q[2]
 local word = engine_word(q[1], k.stats, k.jobs, k.ready or k.stream)
 if word then
   return {word}
 end
 ready_touch(k)
-touch('LLEN', wake)
-touch('HLEN', jobs, state, errors, stats, unique)
+touch('LLEN', wake, due)
+touch('ZCARD', delayed)
+touch('HLEN', jobs, state, errors, stats, unique, order)
 local ids, notes, at = choose_dead(dead, ARGV, ITEM_FIRST, limit, before, skip)
-local moved, states, keys, taken, looked, bytes = {}, {}, {}, {}, 0, 0
+local moved, states, keys, taken, lines, looked, bytes = {}, {}, {}, {}, {}, 0, 0
 local texts = #ids > 0 and redis.call('HMGET', state, unpack(ids)) or {}
 for i, id in ipairs(ids) do
   if ENGINE == 'stream' and bytes > REPLAY_BYTES and #ARGV < ITEM_FIRST then
@@ -68,7 +76,7 @@ for i, id in ipairs(ids) do
   local size = redis.call('HSTRLEN', jobs, id)
   if size == 0 or (size < 100 and string.find(redis.call('HGET', jobs, id), '^1 %- %d+ lost_body=1\n')) then
     why = 'NOBODY'
-  elseif s and s.unique ~= '-' then
+  elseif s and not string.find(s.unique, '^-') then
     local key = string.match(s.unique, '^[^=]+')
     local holder = taken[key] or redis.call('HGET', unique, key)
     if holder and holder ~= id and (taken[key] or unique_holds(k, holder)) then
@@ -86,6 +94,10 @@ for i, id in ipairs(ids) do
   else
     moved[#moved + 1] = id
     bytes = bytes + size
+    local line = s and order_key(s.unique)
+    if line then
+      lines[#lines + 1], lines[#lines + 2] = line, id
+    end
     if s then
       s.attempts, s.lost, s.interrupted, s.snoozes = 0, 0, 0, 0
       states[#states + 1] = id
@@ -103,7 +115,20 @@ if #moved > 0 then
   if #keys > 0 then
     redis.call('HSET', unique, unpack(keys))
   end
-  ready_back(k, moved)
+  local go, wait = moved, {}
+  if #lines > 0 then
+    go, wait = order_split(k, lines, moved)
+  end
+  if #go > 0 then
+    ready_back(k, go)
+  end
+  if #wait > 0 then
+    delayed_add(delayed, due, wait)
+    ledger_add(stats, 'deferred', #wait / 2)
+  end
+  if #lines > 0 then
+    order_join(k, lines)
+  end
   ledger_add(stats, 'replayed', #moved)
   wake_worker(k, q[2])
 end

@@ -14,6 +14,7 @@
 -- @key kept ZSET id -> when it is forgotten, ms
 -- @key jobs HASH id -> record
 -- @key unique HASH unique key -> id that holds it
+-- @key order HASH lines of the order keys
 -- @key stats HASH the ledger's counters
 -- @key wake LIST the marker that wakes one worker
 -- @key due LIST the marker that wakes the scheduler
@@ -24,6 +25,7 @@
 -- @returns DELAYED it waits until its due time; second word: that time
 -- @returns READY it waits for a worker
 -- @returns OTHER it runs or has ended; second word: where it is; nothing changed
+-- @returns BEHIND it waits for the end of another of its order key; second word: which; nothing changed
 -- @returns GONE no such job; nothing changed
 -- @returns BROKEN a record without a place in a queue that holds nothing; nothing changed
 -- @returns ENGINE the queue is stored by another engine
@@ -33,7 +35,8 @@
 --
 -- A job that leaves the list ready keeps its place there under a tombstone, as a cancelled one
 -- does; once it is due it takes that place again if it still stands. A stream has no front for
--- what comes in: there `now` means the back of the line.
+-- what comes in: there `now` means the back of the line. One that waits for another of its
+-- order key gets the time that it waits for after that.
 --- @include clock
 --- @include ledger
 --- @include place
@@ -45,6 +48,7 @@
 --- @include wake
 --- @include touch
 --- @include engine
+--- @include parked
 
 -- Decide.
 local now, later = clock(now_arg)
@@ -55,7 +59,7 @@ if word then
 end
 waiting_touch(k)
 touch('LLEN', wake, due)
-touch('HLEN', jobs, stats, unique)
+touch('HLEN', jobs, stats, unique, order)
 touch('ZCARD', delayed)
 local record = record_of(k, id)
 local place = record and place_of(k, id)
@@ -67,6 +71,15 @@ elseif place == 'ready' and waiting_left(k) <= 0 then
   return {'BROKEN', ''}
 end
 local at = due_time(due_arg, now, later)
+if place == 'delayed' and tonumber(redis.call('ZSCORE', delayed, id)) >= PARKED then
+  local _, before = order_link(k, id)
+  if before and not at then
+    return {'BEHIND', before}
+  elseif before then
+    delayed_add(delayed, due, {order_parked(at), id})
+    return {'DELAYED', digits(math.floor(at + 0.5))}
+  end
+end
 
 -- Apply. One that waited for the end of another waits for its time now.
 local key = string.match(record_unique(record), '^[^=]+')

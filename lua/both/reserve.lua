@@ -21,6 +21,7 @@
 -- @key stats HASH the ledger's counters
 -- @key claims HASH worker -> its last reserve
 -- @key unique HASH unique key -> id that holds it
+-- @key order HASH lines of the order keys
 -- @key waiters HASH id -> who waits for its end
 -- @key wake LIST the marker that wakes one worker
 -- @key due LIST the marker that wakes the scheduler
@@ -53,7 +54,7 @@
 
 local now, later = clock(now_arg)
 local q = redis.call('HMGET', config, 'engine', 'paused', 'long')
-k.paused = q[2]
+k.paused, k.wakes_later = q[2], true
 local word = engine_word(q[1], k.stats, k.jobs, k.ready or k.stream)
 if word then
   return {word}

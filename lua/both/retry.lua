@@ -18,6 +18,7 @@
 -- @key log HASH id -> captured output
 -- @key stats HASH the ledger's counters
 -- @key unique HASH unique key -> id that holds it
+-- @key order HASH lines of the order keys
 -- @key waiters HASH id -> who waits for its end
 -- @key config HASH engine, limits, paused
 -- @arg now the test clock, ms; empty: the server's

@@ -1,10 +1,21 @@
---- sweep: trims what outlives its use: channels, claims, windows, waiters, consumers.
+--- sweep: trims what outlives its use: channels, claims, windows, waiters, consumers. Mends
+-- lines of order keys whose jobs were deleted by hand, or ended by scripts that knew no lines.
 --
 -- @flags allow-oom
 -- @key producers HASH channel -> its last call
 -- @key claims HASH worker -> its last reserve
 -- @key windows ZSET unique key -> end of its window, ms
 -- @key waiters HASH id -> who waits for its end
+-- @key state HASH id -> what changes
+-- @key stream:ids HASH id -> its entry, where they differ
+-- @key list:tombs HASH ids cancelled while they stand in ready
+-- @key list:processing ZSET id -> end of its lease, ms
+-- @key kept ZSET id -> when it is forgotten, ms
+-- @key dead ZSET id -> time of death, ms
+-- @key order HASH lines of the order keys
+-- @key due LIST the marker that wakes the scheduler
+-- @key wake LIST the marker that wakes one worker
+-- @key delayed ZSET id -> due time, ms
 -- @key jobs HASH id -> record
 -- @key stats HASH the ledger's counters
 -- @key stream:stream STREAM the jobs that wait and run
@@ -27,15 +38,20 @@
 --- @include engine
 --- @include consumers
 --- @include touch
+--- @include stand
+--- @include order
 
 -- Decide.
 local now = clock(now_arg)
-local word = engine_word(redis.call('HGET', config, 'engine'), k.stats, k.jobs, k.ready or k.stream)
+local q = redis.call('HMGET', config, 'engine', 'paused')
+k.paused = q[2]
+local word = engine_word(q[1], k.stats, k.jobs, k.ready or k.stream)
 if word then
   return {word}
 end
 touch('HLEN', producers, claims, waiters)
-touch('ZCARD', windows)
+touch('ZCARD', windows, dead, kept)
+order_touch(k)
 local unused = consumers_idle(k, tonumber(idle))
 local removed = 0
 
@@ -69,6 +85,47 @@ for i = 1, #some, 2 do
     redis.call('HDEL', waiters, some[i])
   end
 end
+
+-- Who stands in a line and will not leave it: its job is over, or its body is gone.
+local function is_over(id)
+  local place = stand_of(k, id, now_arg)
+  return not place or place == 'dead' or place == 'done'
+    or place == 'delayed' and redis.call('HEXISTS', jobs, id) == 0
+end
+
+local function mend_lines()
+  local at = redis.call('HGET', stats, 'order_at')
+  local slice = redis.call('HSCAN', order, at or '0', 'COUNT', limit)
+  local gone = {}
+  for i = 1, #slice[2], 2 do
+    local id = string.match(slice[2][i], '^=(.+)$')
+    if id and is_over(id) then
+      gone[#gone + 1] = id
+    end
+  end
+  table.sort(gone)
+  for _, id in ipairs(gone) do
+    order_leave(k, id)
+    order_let_in(k, id) -- reserve will find that its body is lost
+  end
+  if slice[1] ~= '0' then
+    redis.call('HSET', stats, 'order_at', slice[1])
+  elseif at then
+    redis.call('HDEL', stats, 'order_at')
+  end
+  return #gone
+end
+
+-- Their lines are gone (evicted): they wait for nobody.
+local function free_parked()
+  local ids = redis.call('ZRANGEBYSCORE', delayed, digits(PARKED), '+inf', 'LIMIT', 0, limit)
+  for _, id in ipairs(ids) do
+    order_let_in(k, id)
+  end
+  return #ids
+end
+
+removed = removed + (redis.call('EXISTS', order) == 1 and mend_lines() or free_parked())
 consumers_remove(k, unused)
 removed = removed + #over
 return {'OK', at_producers, at_claims, digits(removed)}

@@ -31,6 +31,7 @@
 --- @include entry
 --- @include stream_sizes
 --- @include engines
+--- @include parked
 
 local LEASE_MS, STUCK_MAX = 15000, 1000
 
@@ -89,6 +90,7 @@ local in_list = redis.call('LLEN', ready) - redis.call('HLEN', tombs)
 local leased = redis.call('ZCARD', processing)
 local aside = redis.call('ZCARD', delayed) + redis.call('ZCARD', dead) + redis.call('ZCARD', kept)
 local next_due = redis.call('ZRANGE', delayed, 0, 0, 'WITHSCORES')[2]
+local parked = redis.call('ZCOUNT', delayed, digits(PARKED), '+inf')
 local next_lease = redis.call('ZRANGE', processing, 0, 0, 'WITHSCORES')[2]
 say('now', now)
 say('ready', in_list + waiting)
@@ -104,7 +106,8 @@ say('bodies', redis.call('HEXISTS', config, 'moving') == 1 and redis.call('HLEN'
 say('states', redis.call('HLEN', state))
 say('overdue', redis.call('ZCOUNT', delayed, '-inf', now))
 say('stuck', redis.call('ZCOUNT', processing, '-inf', now) + stuck_in_stream(group))
-say('next_due', next_due and math.ceil(tonumber(next_due)) or '')
+say('parked', parked)
+say('next_due', next_due and tonumber(next_due) < PARKED and math.ceil(tonumber(next_due)) or '')
 say('next_lease', next_lease or '')
 say('oldest_ready', oldest_in_list() or oldest_in_stream(group))
 say('heartbeat_promote', redis.call('GET', heartbeat_promote) or '')

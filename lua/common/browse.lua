@@ -12,6 +12,7 @@
 -- @key kept ZSET id -> when it is forgotten, ms
 -- @key jobs HASH id -> record
 -- @key state HASH id -> what changes
+-- @key order HASH lines of the order keys
 -- @key errors HASH id -> last errors
 -- @key stats HASH the ledger's counters
 -- @key config HASH engine, limits, paused
@@ -19,7 +20,7 @@
 -- @arg place ready, delayed, processing, dead or done
 -- @arg cursor where the last page ended; 0: from the start (ready: from the job that is next)
 -- @arg limit at most so many
--- @returns OK id, score, record, state, errors of each; ready has no score
+-- @returns OK id, score, record, state, errors of each, and of delayed ones that before it in the line of its order key; ready has no score
 -- @returns ENGINE the queue is stored by an unknown engine
 -- @returns NOQUEUE nobody made this queue
 -- @returns CORRUPT the config is gone, jobs are there
@@ -30,11 +31,12 @@
 -- stream engine comes in the order in which it was enqueued, else by the end of its lease.
 --- @include shown
 --- @include engines
+--- @include parked
 
 local LARGE, PAGE = 65536, 262144
 
 local k = {ready = ready, tombs = tombs, processing = processing, stream = stream, ids = ids,
-           claims = claims, delayed = delayed, dead = dead, kept = kept, jobs = jobs, state = state}
+           claims = claims, delayed = delayed, dead = dead, kept = kept, jobs = jobs, state = state, order = order}
 local word = engine_known(redis.call('HGET', config, 'engine'), stats, jobs, ready, stream)
 if word then
   return {word}
@@ -48,8 +50,12 @@ end
 
 local function row(id, score, record, text)
   rows, bytes = rows + 1, bytes + #record
+  local before = ''
+  if place == 'delayed' then
+    before = select(2, order_link(k, id)) or ''
+  end
   for _, cell in ipairs({id, score, #record <= LARGE and record or '', text,
-                         redis.call('HGET', errors, id) or ''}) do
+                         redis.call('HGET', errors, id) or '', before}) do
     reply[#reply + 1] = cell
   end
 end

@@ -15,6 +15,7 @@
 -- @key results HASH id -> result
 -- @key errors HASH id -> last errors
 -- @key log HASH id -> captured output
+-- @key order HASH lines of the order keys
 -- @key stats HASH the ledger's counters
 -- @key config HASH engine, limits, paused
 -- @arg now the test clock, ms; empty: the server's
@@ -29,13 +30,14 @@
 --
 -- Reply: word, the server's time, place (ready, delayed, processing, dead, done),
 -- score of that place, record, its full length, state, result, its full length,
--- errors, log. A job that runs for the first time on the stream engine has no state
+-- errors, log, and the job before it in the line of its order key (empty: none). A job that runs for the first time on the stream engine has no state
 -- stored: what is known of its delivery is said as if it had.
 --- @include shown
 --- @include engines
+--- @include parked
 
 local k = {ready = ready, tombs = tombs, processing = processing, stream = stream, ids = ids,
-           claims = claims, delayed = delayed, dead = dead, kept = kept, jobs = jobs, state = state}
+           claims = claims, delayed = delayed, dead = dead, kept = kept, jobs = jobs, state = state, order = order}
 local now = clock(now_arg)
 local word = engine_known(redis.call('HGET', config, 'engine'), stats, jobs, ready, stream)
 if word then
@@ -45,7 +47,8 @@ local place, score, text = shown(k, id, now_arg)
 if not place then
   return {'GONE', digits(now)}
 end
+local _, before = order_link(k, id)
 local record, result = shown_record(k, id), redis.call('HGET', results, id) or ''
 return {'OK', digits(now), place, score, string.sub(record, 1, bytes), digits(#record), text,
         string.sub(result, 1, bytes), digits(#result), redis.call('HGET', errors, id) or '',
-        redis.call('HGET', log, id) or ''}
+        redis.call('HGET', log, id) or '', before or ''}

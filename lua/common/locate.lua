@@ -11,6 +11,7 @@
 -- @key kept ZSET id -> when it is forgotten, ms
 -- @key jobs HASH id -> record
 -- @key state HASH id -> what changes
+-- @key order HASH lines of the order keys
 -- @key stats HASH the ledger's counters
 -- @key config HASH engine, limits, paused
 -- @arg scan 1: also count the places in the list ready (walks it; for few ids)
@@ -22,16 +23,18 @@
 -- @cost O(ids); with scan O(ids * ready)
 --
 -- The word is made of letters: J record, S state, T tombstone, P processing,
--- L delayed, X dead, K kept, and one R for each place in ready. An entry of the stream is
--- R or P as well, without any scan; its job needs no J. To find it its record is read: the
+-- L delayed, X dead, K kept, W parked in delayed, F the first of the line of its order key,
+-- O in such a line behind another, and one R for each place in ready. An entry of the stream
+-- is R or P as well, without any scan; its job needs no J. To find it its record is read: the
 -- reply ends after 4 MiB of records, and who wants the words of the other ids calls again.
 --- @include entry
 --- @include group
 --- @include engines
+--- @include parked
 
 local BYTES = 4194304
 
-local k = {stream = stream, ids = ids}
+local k = {stream = stream, ids = ids, order = order}
 local word = engine_known(redis.call('HGET', config, 'engine'), stats, jobs, ready, stream)
 if word then
   return {word}
@@ -58,6 +61,13 @@ for i = ITEM_FIRST, #ARGV do
     bytes = bytes + #record
     local p = pending_range(k, '', entry, entry, 1)[1]
     letters = letters .. (p and p[2] ~= FRONT and 'P' or 'R')
+  end
+  local line, before = order_link(k, id)
+  if line then
+    letters = letters .. (before == '' and 'F' or 'O')
+  end
+  if tonumber(redis.call('ZSCORE', delayed, id) or 0) >= PARKED then
+    letters = letters .. 'W'
   end
   if scan == '1' then
     letters = letters .. string.rep('R', #redis.call('LPOS', ready, id, 'COUNT', 3))

@@ -14,10 +14,11 @@
 -- @key results HASH id -> result
 -- @key errors HASH id -> last errors
 -- @key log HASH id -> captured output
+-- @key order HASH lines of the order keys
 -- @key unique HASH unique key -> id that holds it
 -- @key stats HASH the ledger's counters
 -- @key config HASH engine, limits, paused
--- @arg name ready tombs processing stream pending ids delayed dead kept jobs state results errors log unique
+-- @arg name ready tombs processing stream pending ids delayed dead kept jobs state results errors log unique order
 -- @arg cursor where the last slice ended; 0: from the start
 -- @arg limit about so many
 -- @returns OK the next cursor (0: round done), then ids; of unique: key, id; of stream, pending and ids: id, fault, entry
@@ -71,6 +72,14 @@ if name == 'ready' then
   local ids = redis.call('LRANGE', ready, cursor, cursor + limit - 1)
   local more = #ids == tonumber(limit)
   return {'OK', more and string.format('%.0f', cursor + limit) or '0', unpack(ids)}
+end
+if name == 'order' then -- the ids that stand in lines
+  local some, found = redis.call('HSCAN', order, cursor, 'COUNT', limit), {'OK'}
+  found[2] = some[1]
+  for i = 1, #some[2], 2 do
+    found[#found + 1] = string.match(some[2][i], '^=(.+)$')
+  end
+  return found
 end
 local zset = ({processing = processing, delayed = delayed, dead = dead, kept = kept})[name]
 local hash = ({tombs = tombs, jobs = jobs, state = state, results = results, errors = errors,

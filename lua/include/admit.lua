@@ -7,6 +7,7 @@
 --- @include unique_holder
 --- @include unique_next
 --- @include channel
+--- @include order
 --- @include defaults
 
 local PAYLOAD_MAX = 1048576
@@ -46,6 +47,17 @@ local function admit_park(k, d, key, before, due, now)
   return now + PARK_MS
 end
 
+-- An ordered job waits in delayed for the one before it in its line, if there is one.
+--- @rare admit_order
+local function admit_order(k, d, key, id, due)
+  d.order, d.lines = d.order or {}, d.lines or {} -- key, id, ...; keys whose line is not empty
+  order_touch(k)
+  local waits = d.lines[key] or redis.call('HEXISTS', k.order, key) == 1
+  d.lines[key] = true
+  d.order[#d.order + 1], d.order[#d.order + 2] = key, id
+  return waits and order_parked(due)
+end
+
 -- admit_decide(k, argv, first, words, has_due, now, later): looks at each job. It
 -- reads every key that may be written, so that a foreign key of another type stops
 -- the script before its first write.
@@ -77,17 +89,23 @@ local function admit_decide(k, argv, first, words, has_due, max_bytes, now, late
     elseif spec ~= '' then
       holder_of = holder_of or admit_holder()
       local holder, key, window, before, left = holder_of(k, spec, id, now)
+      local _, _, _, order = unique_spec(spec)
       holder = holder or (keys[key] and keys[key] ~= id and keys[key])
       if holder then
         word, detail = 'UNIQUE', holder
       else
-        keys[key] = id
-        d.unique, d.unlink, d.windows = d.unique or {}, d.unlink or {}, d.windows or {}
-        d.unique[#d.unique + 1] = key
-        d.unique[#d.unique + 1] = id
-        if before then
+        if key ~= '-' then
+          keys[key] = id
+          d.unique, d.unlink, d.windows = d.unique or {}, d.unlink or {}, d.windows or {}
+          d.unique[#d.unique + 1] = key
+          d.unique[#d.unique + 1] = id
+        end
+        if order ~= '' then
+          parked = admit_order(k, d, order, id, has_due and due_time(argv[at + 4], now, later))
+        elseif before then
           parked = admit_park(k, d, key, before, has_due and due_time(argv[at + 4], now, later), now)
-        elseif left then -- of one that is gone, which waited perhaps
+        end
+        if left and not before then -- of one that is gone, which waited perhaps
           d.unlink[#d.unlink + 1] = '=' .. key
         end
         if window > 0 then
@@ -109,7 +127,7 @@ local function admit_decide(k, argv, first, words, has_due, max_bytes, now, late
       records[stored + 1], records[stored + 2] = id, record
       stored = stored + 2
       d.long = d.long or #record > LONG
-      local due = has_due and due_time(argv[at + 4], now, later) or parked
+      local due = parked or has_due and due_time(argv[at + 4], now, later)
       if due then
         d.delayed[#d.delayed + 1] = due
         d.delayed[#d.delayed + 1] = id
@@ -131,6 +149,9 @@ local function admit_apply(k, d, paused)
   ledger_add(k.stats, 'enqueued', #d.records / 2)
   ledger_add(k.stats, 'scheduled', #d.delayed / 2)
   local more = arrivals_store(k, d)
+  if d.order then
+    order_join(k, d.order)
+  end
   if d.unique then
     redis.call('HSET', k.unique, unpack(d.unique))
     if #d.unlink > 0 then
@@ -140,7 +161,7 @@ local function admit_apply(k, d, paused)
       redis.call('ZADD', k.windows, unpack(d.windows))
     end
   end
-  if #d.ready > 0 and not paused and not k.marked then
+  if #d.ready > 0 and not paused and not k.marked and not k.let_in then
     redis.call('LPUSH', k.wake, '1') -- the rule of wake_worker(): ready > 0 is certain
   end
   return more
@@ -174,7 +195,7 @@ end
 local function admit(k, a, argv, first, words, has_due)
   local now, later = a.now, a.later
   local q = redis.call('HMGET', k.config, 'engine', 'paused', 'payload_max', 'long', 'retry', 'backoff')
-  k.defaults = defaults_of(q[5], q[6])
+  k.paused, k.defaults = q[2], defaults_of(q[5], q[6])
   local made = 0
   if q[1] ~= ENGINE then
     if q[1] then

@@ -1,6 +1,6 @@
 --- Calling jobs off: at once while they wait, by a flag while they run.
 -- k has the names of the keys of a queue's places, jobs state results errors log stats
--- unique wake waiters, and paused.
+-- unique wake due order waiters, and paused.
 --- @include state
 --- @include unique_next
 --- @include record
@@ -14,13 +14,15 @@
 
 local CANCEL_WORDS = {delayed = 'DELAYED', dead = 'DEAD', done = 'DONE'}
 
--- While a job waits its record names its unique key: the state may be older than that.
+-- While a job waits its record names its keys: the state may be older than that. Without
+-- both nothing says whether it stands in a line: the second answer.
 local function cancel_key(k, id, s)
   local record = record_of(k, id)
   if not record then
-    return s and s.unique or '-'
+    local key = s and s.unique or '-'
+    return key, key == '-'
   end
-  return record_unique(record)
+  return record_unique(record), false
 end
 
 -- cancel_plan(k, argv, first, test): what becomes of each id. Reads all that may be written.
@@ -28,9 +30,9 @@ end
 local function cancel_plan(k, argv, first, test)
   ended_touch(k)
   waiting_touch(k)
-  touch('HLEN', k.jobs, k.state, k.results, k.errors, k.log, k.stats, k.unique)
+  touch('HLEN', k.jobs, k.state, k.results, k.errors, k.log, k.stats, k.unique, k.order)
   touch('ZCARD', k.delayed, k.dead, k.kept)
-  touch('LLEN', k.wake)
+  touch('LLEN', k.wake, k.due)
   local left = waiting_left(k)
   local plan, seen = {}, {}
   for i = first, #argv do
@@ -48,7 +50,7 @@ local function cancel_plan(k, argv, first, test)
       p.word = 'GONE'
     end
     if p.word == 'READY' or p.word == 'DELAYED' then
-      p.key = cancel_key(k, id, s)
+      p.key, p.blind = cancel_key(k, id, s)
     end
     seen[id] = true
     plan[#plan + 1] = p
@@ -80,6 +82,9 @@ local function cancel_apply(k, plan)
   -- Who waited for one of them, and was not called off as well, may go.
   for _, p in ipairs(plan) do
     if p.key then
+      if p.blind then
+        order_leave(k, p.id)
+      end
       unique_free(k.unique, p.key, p.id)
       unique_next(k, p.key, p.id)
     end

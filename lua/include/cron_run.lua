@@ -13,7 +13,7 @@ end
 local function cron_touch(k)
   waiting_touch(k)
   touch('LLEN', k.wake, k.due)
-  touch('HLEN', k.unique, k.stats, k.jobs, k.state, k.results, k.errors, k.log)
+  touch('HLEN', k.unique, k.stats, k.jobs, k.state, k.results, k.errors, k.log, k.order)
   touch('ZCARD', k.delayed, k.dead, k.kept, k.windows)
 end
 
@@ -45,8 +45,10 @@ local function cron_make(k, e, name, word, at, q, now, later)
   if not head or not string.find(tail, '\n', 1, true) then
     return 'OTHER', 'its template cannot be read'
   end
-  local key = string.match(record_unique(template), '^[^=]+')
-  local unique = key == '-' and '' or (cron_option(e.def, 'window') or '0') .. ' ' .. key
+  local keys = record_unique(template)
+  local key, line = string.match(keys, '^[^=]+'), order_key(keys)
+  local unique = keys == '-' and '' or (cron_option(e.def, 'window') or '0') .. ' ' .. key
+    .. (line and ' =' .. line or '')
   local max_bytes = tonumber(q[3] or '') or PAYLOAD_MAX
   local d, notes = admit_decide(k, {cron_id(name, word), head, tail, unique, at}, 1, 5, true,
                                 max_bytes, now, later)

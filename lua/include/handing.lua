@@ -26,6 +26,8 @@ end
 local function lose_body(k, id, text, now, is_copy)
   if is_copy then
     id, text = 'lost-' .. redis.call('HINCRBY', k.stats, 'tokens', 1), false
+  else
+    order_leave(k, id)
   end
   if text then
     local word = string.match(text, '^%S+ %S+ %S+ (%S+) ') or '-'
@@ -99,7 +101,7 @@ local function choose_one(r, c, id, text, record, now)
   c.n = n
   c.bytes = c.bytes + #record
   c.ids[n], c.texts[n], c.records[n] = id, text, record
-  c.opens = c.opens or string.find(key, '=%a*s')
+  c.opens = c.opens or string.find(key, '^[^=]+=%a*s')
   c.ends[n] = (options and options ~= '') and {keep, key, max} or false
   return false
 end

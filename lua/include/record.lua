@@ -1,14 +1,20 @@
---- record_unique(record): what a record says about its unique key: "KEY", "KEY=LETTERS"
--- as in unique.lua, or '-'.
+--- record_unique(record): what a record says about its keys: its unique key as in
+-- unique.lua, "KEY", "KEY=LETTERS" or '-'; of an ordered job "=ORDER_KEY" stands behind
+-- that, with a "=" before it also if there are no letters: "-==ORDER_KEY".
 local function unique_word(header)
   local key = string.match(header, ' unique=(%S+)')
+  local order = string.match(header, ' order=(%S+)')
   local states = key and string.match(header, ' unique_states=(%S+)')
   if not states then
-    return key or '-'
+    key = key or '-'
+    return order and key .. '==' .. order or key
   end
   local letters = (string.find(states, 'processing', 1, true) and '' or 's')
     .. (string.find(states, 'dead', 1, true) and 'x' or '')
     .. (string.find(states, 'done', 1, true) and 'k' or '')
+  if order then
+    return key .. '=' .. letters .. '=' .. order
+  end
   return letters == '' and key or key .. '=' .. letters
 end
 

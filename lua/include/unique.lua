@@ -1,7 +1,7 @@
 --- Unique keys. `unique` says which job holds a key: while that job waits, is delayed or
 -- runs, unless it was enqueued with other unique_states. A job's word for it is "KEY", or
 -- "KEY=LETTERS": s it lets its key go when it starts, x it holds it when it is dead,
--- k when it is done and kept.
+-- k when it is done and kept. Behind that may stand its order key: see record.lua.
 
 -- unique_free(unique, word, id): lets a unique key go if this job still holds it.
 -- Compare and delete, so a job that lost its key cannot free another's. One that waited for
@@ -35,7 +35,7 @@ end
 -- unique_move(unique, word, id, letter): a job that ran is dead ('x'), done ('k') or waits
 -- again (''). One that let its key go when it started takes it again if it is free.
 local function unique_move(unique, word, id, letter)
-  local key, letters = string.match(word, '^([^=]+)=(%a+)$')
+  local key, letters = string.match(word, '^([^=]+)=(%a+)')
   if letter ~= '' and not (letters and string.find(letters, letter, 1, true)) then
     unique_free(unique, word, id)
   elseif letters and string.find(letters, 's', 1, true) then

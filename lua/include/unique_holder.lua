@@ -14,21 +14,26 @@ local function unique_holds(k, holder)
   end
   local letter = redis.call('ZSCORE', k.dead, holder) and 'x'
     or redis.call('ZSCORE', k.kept, holder) and 'k'
-  return not letter or string.find(record_unique(record), '=%a*' .. letter) ~= nil
+  return not letter or string.find(record_unique(record), '^[^=]+=%a*' .. letter) ~= nil
 end
 
--- unique_spec(spec): "WINDOW KEY[ MODE]": ms, the encoded key, and what is done when it is
--- held: '' refuse, 'r' give the holder this record if it waits, 'l' that, and take the key
--- over if it runs.
+-- unique_spec(spec): "WINDOW KEY[ MODE][ =ORDER]": ms, the encoded key ('-': none), what is
+-- done when it is held: '' refuse, 'r' give the holder this record if it waits, 'l' that,
+-- and take the key over if it runs (not an ordered job: it waits for another already); and
+-- the encoded order key, '' for none.
 local function unique_spec(spec)
-  local window, key, mode = string.match(spec, '^(%d+) (%S+) ?(%a?)$')
-  return key or '-', tonumber(window or 0), mode
+  local window, key, mode, order = string.match(spec, '^(%d+) (%S+) ?(%a?) ?=?(%S*)$')
+  order = order or ''
+  return key or '-', tonumber(window or 0), mode == 'l' and order ~= '' and 'r' or mode or '', order
 end
 
 -- The holder of a unique key, or nil when the key may be taken; then also key, window, the
 -- job that runs from which it is taken, and whether the key stood in the name of any job.
 local function unique_holder(k, spec, id, now)
   local key, window, mode = unique_spec(spec)
+  if key == '-' then
+    return nil, key, 0
+  end
   local holder, before = redis.call('HGET', k.unique, key), nil
   if holder and holder ~= id and unique_holds(k, holder) then
     if mode ~= 'l' or not is_processing(k, holder) then

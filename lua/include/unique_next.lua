@@ -5,17 +5,24 @@
 --- @include ready
 --- @include wake
 --- @include touch
+--- @include order
 
 -- For a job that was forgotten by hand nobody waits longer than a day.
 local PARK_MS = 86400000
 
 -- unique_next_touch(k, word, id): reads what unique_next() may write.
 local function unique_next_touch(k, word, id)
+  if word == '-' then
+    return
+  end
+  if order_key(word) then
+    order_touch(k)
+  end
   local key = string.match(word, '^[^=]+')
   if key ~= '-' and redis.call('HGET', k.unique, '=' .. key) == id then
     ready_touch(k)
     touch('LLEN', k.wake)
-    touch('HLEN', k.jobs, k.state)
+    touch('HLEN', k.jobs, k.state, k.order)
     touch('ZCARD', k.delayed)
   end
 end
@@ -29,14 +36,27 @@ local function unique_let_in(k, key)
     ready_back(k, {next_id})
     k.let_in = true
     ledger_add(k.stats, 'promoted', 1)
-    wake_worker(k, k.paused)
+    if not k.wakes_later then
+      wake_worker(k, k.paused)
+    end
   end
 end
 
--- unique_next(k, word, id): this job has ended: the one that waits for that is ready.
-local function unique_next(k, word, id)
+-- unique_pass(k, word, id): the one that took the key over from this job is ready.
+local function unique_pass(k, word, id)
   local key = string.match(word, '^[^=]+')
   if key ~= '-' and redis.call('HGET', k.unique, '=' .. key) == id then
     unique_let_in(k, key)
   end
+end
+
+-- unique_next(k, word, id): this job has ended: those that wait for that are ready.
+local function unique_next(k, word, id)
+  if word == '-' then
+    return
+  end
+  if order_key(word) then
+    order_leave(k, id)
+  end
+  unique_pass(k, word, id)
 end

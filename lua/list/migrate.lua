@@ -12,6 +12,8 @@
 -- @key state HASH id -> what changes
 -- @key errors HASH id -> last errors
 -- @key unique HASH unique key -> id that holds it
+-- @key order HASH lines of the order keys
+-- @key due LIST the marker that wakes the scheduler
 -- @key waiters HASH id -> who waits for its end
 -- @key stats HASH the ledger's counters
 -- @key wake LIST the marker that wakes one worker
@@ -114,14 +116,15 @@ end
 
 -- Decide.
 local now = clock(now_arg)
+k.paused = true
 local q = redis.call('HMGET', k.config, 'engine', 'paused', 'moving', 'moved')
 local word = engine_word(q[1], k.stats, k.jobs, k.ready)
 if word then
   return {word}
 end
-touch('HLEN', k.stats, k.tombs, k.jobs, k.state, k.errors, k.unique, k.waiters, k.ids, k.next_ids)
+touch('HLEN', k.stats, k.tombs, k.jobs, k.state, k.errors, k.unique, k.order, k.waiters, k.ids, k.next_ids)
 touch('ZCARD', k.processing, k.delayed, k.dead)
-touch('LLEN', k.ready, k.wake, k.next_ready)
+touch('LLEN', k.ready, k.wake, k.due, k.next_ready)
 touch('XLEN', k.stream, k.next_stream)
 local m = move_read(q[3], q[4])
 if to == 'list' then

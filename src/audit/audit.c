@@ -16,7 +16,7 @@ static const struct {
 #define COUNTER(member) NUMBER("stats." #member, member)
     NUMBER("now", now), NUMBER("ready", ready), NUMBER("delayed", delayed),
     NUMBER("processing", processing), NUMBER("dead", dead), NUMBER("kept", kept),
-    NUMBER("jobs", jobs), NUMBER("bodies", bodies), NUMBER("overdue", overdue), NUMBER("stuck", stuck),
+    NUMBER("jobs", jobs), NUMBER("bodies", bodies), NUMBER("overdue", overdue), NUMBER("parked", parked), NUMBER("stuck", stuck),
     NUMBER("next_due", next_due), NUMBER("oldest_ready", oldest_ready),
     NUMBER("heartbeat_promote", heartbeat_promote),
     NUMBER("heartbeat_reclaim", heartbeat_reclaim),

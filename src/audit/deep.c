@@ -46,6 +46,19 @@ count_letters(struct wr_span letters, const char *which)
     return n;
 }
 
+/* Lines of order keys: all but the first wait in delayed, parked. */
+static const char *
+order_fault(const struct walk *w, struct wr_span letters)
+{
+    bool parked = count_letters(letters, "W") > 0,
+         behind = count_letters(letters, "O") > 0,
+         lives = count_letters(letters, w->in_stream ? "JRP" : "JP") > 0;
+
+    if (count_letters(letters, "OF") > 0 && (!lives || count_letters(letters, "XK") > 0))
+        return "orphan_order";
+    return parked && !behind ? "not_let_in" : behind && !parked ? "out_of_line" : NULL;
+}
+
 /* The same of a queue whose stream has its waiting and running jobs: their entries are
  * their records, and what stands in `jobs` belongs to those that are elsewhere. */
 static const char *
@@ -109,7 +122,7 @@ fault(const struct walk *w, struct wr_span letters, bool scanned)
     if (kind && w->moving &&
         (strcmp(kind, "no_place") == 0 || strcmp(kind, "two_bodies") == 0))
         return NULL;
-    return kind;
+    return kind ? kind : order_fault(w, letters);
 }
 
 /* Ids whose record is missing and which stand in results, errors or log. */
@@ -274,7 +287,7 @@ check_some(struct walk *w, const char *name, const struct wr_span *ids, size_t n
     for (size_t i = 0; i < *looked; i++) {
         struct wr_span letters = wr_reply_span(wr_reply_at(reply, i + 1));
         bool waits = count_letters(letters, "J") > 0 &&
-                     count_letters(letters, "PLXKT") == 0 && set_has(ready, ids[i]);
+                     count_letters(letters, "PLXKTO") == 0 && set_has(ready, ids[i]);
 
         if ((!waits && fault(w, letters, false)) || !is_job(w, letters))
             suspects[count++] = ids[i];
@@ -509,8 +522,9 @@ enum weir_err
 wr_audit_deep(struct wr_store *store, struct wr_queue *queue, weir_finding_fn each,
               void *context, size_t *findings, struct weir_error *err)
 {
-    static const char *const names[] = {"jobs", "state", "processing", "delayed", "dead",
-                                        "kept", "tombs", "results",    "errors",  "log"};
+    static const char *const names[] = {"jobs",   "state", "processing", "delayed",
+                                        "dead",   "kept",  "tombs",      "results",
+                                        "errors", "log",   "order"};
     struct walk w = {.store = store, .queue = queue, .each = each, .context = context};
     struct id_set ready = {0};
     enum weir_err rc = ask_engine(&w, err);

@@ -74,6 +74,8 @@ is_wanted(const struct ls *ls, const struct weir_job_view *v)
     if ((ls->opts->overdue && n.due_at > ls->server_now) ||
         (ls->opts->upcoming && n.due_at <= ls->server_now))
         return false;
+    if ((ls->opts->overdue || ls->opts->upcoming) && *weir_job_view_behind(v))
+        return false; /* no time makes it start */
     return ls->opts->since == CLI_UNSET || n.enqueued_at >= ls->now - ls->opts->since;
 }
 

@@ -83,7 +83,9 @@ static bool
 is_twice(const struct cli_cron_spec *spec, const struct cli_opt *o)
 {
     struct cli_cron_spec none;
-    size_t size = o->type == CLI_TEXT ? sizeof(const char *) : sizeof(int64_t);
+    size_t size = o->type == CLI_TEXT   ? sizeof(const char *)
+                  : o->type == CLI_FLAG ? sizeof(bool)
+                                        : sizeof(int64_t);
 
     cli_cron_spec_init(&none);
     return o->type != CLI_LIST && memcmp((const char *)spec + o->field,
@@ -113,6 +115,11 @@ take_part(struct cli_cron_file *f, char *text, struct weir_error *why)
     }
     if (is_twice(spec, o)) {
         (void)wr_fail(why, WEIR_E_DATA, 0, "%s is given twice", name);
+        return why->text;
+    }
+    if (o->type == CLI_FLAG && strcmp(value, "true") != 0) {
+        (void)wr_fail(why, WEIR_E_DATA, 0, "%s: only \"true\", or leave the line out",
+                      name);
         return why->text;
     }
     if (strcmp(name, "payload") == 0 && strcmp(value, "-") == 0)

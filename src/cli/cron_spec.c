@@ -97,6 +97,8 @@ merge_job(const struct cli_job_spec *s, const struct weir_job *given,
     }
     if (s->unique_states)
         job->unique_states = given->unique_states;
+    if (s->key)
+        job->order_key = given->order_key;
     if (s->then) {
         job->then = given->then;
         job->then_count = given->then_count;
@@ -262,6 +264,10 @@ render_job(const char *queue, const struct weir_job *j, struct wr_buf *out)
     add_duration(out, "keep-result", j->keep_result_ms, KEEP_DEFAULT_MS);
     add_duration(out, "expires", j->expires_ms, 0);
     add_unique(out, j);
+    if (j->order_key) {
+        add_text(out, "key", wr_span_str(j->order_key));
+        wr_buf_add_str(out, "ordered = true\n");
+    }
     add_then(out, queue, j);
     for (size_t i = 0; i < j->meta_count; i++) {
         struct wr_buf text = {0};

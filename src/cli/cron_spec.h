@@ -37,6 +37,8 @@ struct cli_cron_spec {
     {"expires", 0, CLI_TEXT, CLI_CRON_JOB(expires), "D", "do not start a job later than so long after its tick"}, \
     {"unique", 0, CLI_TEXT, CLI_CRON_JOB(unique), "KEY[:TTL]", "refuse it while another job holds KEY, and for TTL (with a unit: 5m)"}, \
     {"unique-states", 0, CLI_TEXT, CLI_CRON_JOB(unique_states), "LIST", "in which states it holds KEY; default ready,delayed,processing; more: dead, done"}, \
+    {"key", 0, CLI_TEXT, CLI_CRON_JOB(key), "KEY", "with --ordered: the line that its jobs stand in"}, \
+    {"ordered", 0, CLI_FLAG, CLI_CRON_JOB(ordered), NULL, "jobs of one --key run one after the other, as they came, failed ones first"}, \
     {"then", 0, CLI_TEXT, CLI_CRON_JOB(then), "TYPE[@Q],...", "when it succeeds, a job of this type with its result as payload; then the next"}, \
     {"meta", 0, CLI_LIST, CLI_CRON_JOB(meta), "K=V", "a text beside the payload; may be repeated"}, \
     {"keep-result", 0, CLI_DURATION, CLI_CRON_JOB(keep_result), "D", "how long it can be looked at when done; default 24h"}

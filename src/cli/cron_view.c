@@ -54,6 +54,8 @@ set_job(struct cli_json *json, const struct weir_job *j)
     }
     if (j->unique_states)
         cli_json_text(json, "unique_states", j->unique_states);
+    if (j->order_key)
+        cli_json_text(json, "order_key", j->order_key);
     for (size_t i = 0; i < j->then_count; i++) {
         struct cli_json *step = cli_json_new();
 

@@ -155,6 +155,17 @@ check_names(const struct cli_job_spec *s, struct weir_error *err)
     if (!s->unique && (s->debounce != CLI_UNSET || s->keep_last || s->unique_states))
         return wr_fail(err, WEIR_E_ARG, 0,
                        "debounce, keep-last and unique-states need --unique KEY");
+    if (!s->key != !s->ordered)
+        return wr_fail(err, WEIR_E_ARG, 0,
+                       s->key ? "key: give --ordered as well; a key alone does nothing"
+                              : "ordered: give --key KEY, the line it stands in");
+    if (s->key && (*s->key == '\0' || strlen(s->key) > 255))
+        return wr_fail(err, WEIR_E_ARG, 0, "key: 1 to 255 bytes");
+    if (s->key && (s->debounce != CLI_UNSET || s->keep_last))
+        return wr_fail(
+            err, WEIR_E_ARG, 0,
+            "ordered: not together with debounce or keep-last, which move a job "
+            "that has its place in a line");
     return WEIR_OK;
 }
 
@@ -178,6 +189,7 @@ cli_job_make(const struct cli_job_spec *s, int64_t max_retry, struct cli_job *ou
         .keep_result_ms = s->keep_result == CLI_UNSET ? KEEP_DEFAULT_MS : s->keep_result,
         .replace = s->replace,
         .unique_states = s->unique_states,
+        .order_key = s->key,
         .unique_conflict = s->keep_last              ? WEIR_UNIQUE_KEEP_LAST
                            : s->replace && s->unique ? WEIR_UNIQUE_REPLACE
                                                      : WEIR_UNIQUE_REJECT,

@@ -9,10 +9,10 @@
 
 /* As given; numbers CLI_UNSET and texts NULL where not. */
 struct cli_job_spec {
-    const char *queue, *id, *backoff, *unique, *unique_states, *expires, *then;
+    const char *queue, *id, *backoff, *unique, *unique_states, *expires, *then, *key;
     int64_t in, at, retry, max_deliveries, timeout, kill_after, keep_result, debounce;
     struct cli_list meta; /* "NAME=VALUE" */
-    bool replace, keep_last;
+    bool replace, keep_last, ordered;
 };
 
 /* The rows of these flags in an option table; `base` is where a struct cli_job_spec lies
@@ -34,6 +34,8 @@ struct cli_job_spec {
     {"unique-states", 0, CLI_TEXT, CLI_JOB_FIELD(base, unique_states), "LIST", "in which states it holds KEY; default ready,delayed,processing; more: dead, done"}, \
     {"debounce", 0, CLI_DURATION, CLI_JOB_FIELD(base, debounce), "D", "with --unique: start so long after the last one with KEY, with its payload"}, \
     {"keep-last", 0, CLI_FLAG, CLI_JOB_FIELD(base, keep_last), NULL, "with --unique: one that waits gets this record; after one that runs one more runs"}, \
+    {"key", 0, CLI_TEXT, CLI_JOB_FIELD(base, key), "KEY", "with --ordered: the line that it stands in"}, \
+    {"ordered", 0, CLI_FLAG, CLI_JOB_FIELD(base, ordered), NULL, "jobs of one --key run one after the other, as they came, failed ones first"}, \
     {"replace", 0, CLI_FLAG, CLI_JOB_FIELD(base, replace), NULL, "a waiting job of this id (or KEY) gets this record, a finished one runs again"}, \
     {"then", 0, CLI_TEXT, CLI_JOB_FIELD(base, then), "TYPE[@Q],...", "when it succeeds, a job of this type with its result as payload; then the next"}, \
     {"meta", 0, CLI_LIST, CLI_JOB_FIELD(base, meta), "K=V", "a text beside the payload; may be repeated"}, \

@@ -71,6 +71,7 @@ print_json(struct cli *cli, const struct weir_job_view *v, bool whole)
     put_time(json, "started_at", n.started_at);
     put_time(json, "finished_at", n.finished_at);
     put_time(json, "lease_until", n.lease_until);
+    put_text(json, "waits_behind", weir_job_view_behind(v));
     put_text(json, "worker", weir_job_view_worker(v));
     put_text(json, "error", last_error(weir_job_view_errors(v), error, sizeof(error)));
     put_text(json, "progress", weir_job_view_progress(v));
@@ -123,7 +124,10 @@ cli_job_row(struct cli *cli, struct cli_table *t, const struct weir_job_view *v)
     cli_cell_int(t, n.attempts);
     cli_cell_int(t, n.lost);
     cli_cell_when(t, n.enqueued_at, n.now);
-    cli_cell_when(t, n.due_at, n.now);
+    if (*weir_job_view_behind(v))
+        cli_cell(t, CLI_DIM, "behind %s", weir_job_view_behind(v));
+    else
+        cli_cell_when(t, n.due_at, n.now);
     cli_cell_text(t, weir_job_view_worker(v));
     cli_cell_text(t, last_error(weir_job_view_errors(v), error, sizeof(error)));
 }
@@ -286,6 +290,7 @@ cli_job_show(struct cli *cli, const struct weir_job_view *v)
     }
     field(cli, "queue", weir_job_view_queue(v));
     show_numbers(cli, &n);
+    field(cli, "waits_behind", weir_job_view_behind(v));
     field(cli, "worker", weir_job_view_worker(v));
     show_progress(cli, v);
     show_attempts(cli, v, n.now);

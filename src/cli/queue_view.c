@@ -49,6 +49,7 @@ print_json(struct cli *cli, const char *queue, const struct weir_audit *a)
         cli_json_null(json, "next_due_ms");
     else
         cli_json_int(json, "next_due_ms", a->next_due - a->now);
+    cli_json_int(json, "parked", a->parked);
     put_since(json, "heartbeat_promote_ms", a->heartbeat_promote, a->now);
     put_since(json, "heartbeat_reclaim_ms", a->heartbeat_reclaim, a->now);
     cli_json_int(json, "retried", a->retried);

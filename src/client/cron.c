@@ -431,6 +431,7 @@ fill_job(struct holder *h)
         .unique = r->unique.len > 0 ? r->unique.ptr : NULL,
         .unique_window_ms = h->entry.window_ms,
         .unique_states = r->unique_states.len > 0 ? r->unique_states.ptr : NULL,
+        .order_key = r->order.len > 0 ? r->order.ptr : NULL,
         .meta = h->meta,
         .meta_count = h->meta_n,
         .then = h->then_n > 0 ? h->then : NULL,

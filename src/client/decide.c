@@ -262,7 +262,7 @@ weir_queue_purge(struct weir_client *c, const char *queue, const char *state,
         snprintf(cursor, sizeof(cursor), "%.*s",
                  (int)wr_reply_span(wr_reply_at(reply, 1)).len,
                  (const char *)wr_reply_span(wr_reply_at(reply, 1)).ptr);
-        for (size_t i = 2; i + 4 < wr_reply_len(reply); i += 5)
+        for (size_t i = 2; i + 5 < wr_reply_len(reply); i += 6)
             ids[n++] = wr_reply_span(wr_reply_at(reply, i));
         if (n > 0) {
             rc = wr_store_cancel(c->store, q, ids, n, words, err);

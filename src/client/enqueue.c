@@ -20,7 +20,7 @@
 /* A job made ready to be sent. The spans of `item` point into it and into the job. */
 struct prepared {
     struct weir_job_id id;
-    struct wr_buf head, tail, meta, unique, states, then;
+    struct wr_buf head, tail, meta, unique, states, then; /* unique: the line as well */
     char due[32];
     struct wr_admit item;
 };
@@ -108,6 +108,8 @@ check_words(const struct weir_job *job, struct weir_error *err)
                        job->backoff);
     if (job->unique && (*job->unique == '\0' || strlen(job->unique) > 255))
         return wr_fail(err, WEIR_E_ARG, 0, "unique key: 1 to 255 bytes");
+    if (job->order_key && (*job->order_key == '\0' || strlen(job->order_key) > 255))
+        return wr_fail(err, WEIR_E_ARG, 0, "order key: 1 to 255 bytes");
     if (!wr_unique_states_write(job->unique_states, NULL))
         return wr_fail(
             err, WEIR_E_ARG, 0,
@@ -129,6 +131,11 @@ check_unique(const struct weir_job *job, struct weir_error *err)
     if (job->unique_conflict > WEIR_UNIQUE_KEEP_LAST)
         return wr_fail(err, WEIR_E_ARG, 0, "unique conflict: %d",
                        (int)job->unique_conflict);
+    if (last && job->order_key)
+        return wr_fail(
+            err, WEIR_E_ARG, 0,
+            "an ordered job keeps its place in its line, debounce and keep-last "
+            "move it: give one of them");
     if (job->debounce_ms > 0 && (job->delay_ms > 0 || job->at_ms > 0))
         return wr_fail(err, WEIR_E_ARG, 0, "debounce, delay and at: give one of them");
     if (last && job->unique_window_ms > 0)
@@ -191,6 +198,7 @@ write_record(const struct weir_job *job, struct prepared *p, struct weir_error *
         .expires_ms = job->expires_ms,
         .backoff = wr_span_str(job->backoff ? job->backoff : ""),
         .unique = wr_span_str(job->unique ? job->unique : ""),
+        .order = wr_span_str(job->order_key ? job->order_key : ""),
         .payload = {job->payload ? job->payload : "", job->payload_len},
     };
     enum weir_err rc = write_meta(job, &p->meta, err);
@@ -235,6 +243,22 @@ wr_client_may_replace(const struct weir_job *given)
     return may_replace(&job);
 }
 
+/* "WINDOW KEY[ MODE][ =ORDER]", as the scripts read it. */
+static void
+write_keys(const struct weir_job *job, struct wr_buf *out)
+{
+    wr_buf_addf(out, "%lld ", (long long)job->unique_window_ms);
+    if (job->unique)
+        wr_text_given_word_encode(out, wr_span_str(job->unique));
+    else
+        wr_buf_add_str(out, "-");
+    wr_buf_add_str(out, unique_mode(job));
+    if (job->order_key) {
+        wr_buf_add_str(out, " =");
+        wr_text_given_word_encode(out, wr_span_str(job->order_key));
+    }
+}
+
 static enum weir_err
 prepare(const struct weir_job *given, struct prepared *p, struct weir_error *err)
 {
@@ -253,11 +277,8 @@ prepare(const struct weir_job *given, struct prepared *p, struct weir_error *err
         snprintf(p->id.str, sizeof(p->id.str), "%s", job.id);
     else
         wr_id_make(p->id.str);
-    if (job.unique) {
-        wr_buf_addf(&p->unique, "%lld ", (long long)job.unique_window_ms);
-        wr_text_given_word_encode(&p->unique, wr_span_str(job.unique));
-        wr_buf_add_str(&p->unique, unique_mode(&job));
-    }
+    if (job.unique || job.order_key)
+        write_keys(&job, &p->unique);
     if (job.debounce_ms > 0)
         snprintf(p->due, sizeof(p->due), "+%lld", (long long)job.debounce_ms);
     else if (job.delay_ms > 0)

@@ -18,7 +18,7 @@
 
 struct weir_job_view {
     struct wr_reply *reply; /* NULL in lists: the list owns it */
-    char id[256], queue[132], type[132], state[16];
+    char id[256], queue[132], type[132], state[16], behind[256];
     struct wr_record record;
     struct wr_job_state job_state;
     struct wr_span result;
@@ -65,7 +65,9 @@ fill_numbers(struct weir_job_view *v, int64_t now, int64_t score)
         .now = now,
         .enqueued_at = v->record.enqueued_at_ms,
         .started_at = s->started_at_ms,
-        .due_at = strcmp(v->state, "delayed") == 0 ? score : 0,
+        .due_at = strcmp(v->state, "delayed") != 0 ? 0
+                  : score >= WR_PARKED_MS          ? score - WR_PARKED_MS
+                                                   : score,
         .lease_until = strcmp(v->state, "processing") == 0 ? score : 0,
         .finished_at = done                            ? score - s->keep_ms
                        : strcmp(v->state, "dead") == 0 ? score
@@ -83,7 +85,7 @@ fill_numbers(struct weir_job_view *v, int64_t now, int64_t score)
 }
 
 struct raw {
-    struct wr_span id, place, record, state, result, errors;
+    struct wr_span id, place, record, state, result, errors, before;
     int64_t now, score;
 };
 
@@ -176,6 +178,8 @@ view_new(const char *queue, const struct raw *raw)
         read_progress(v);
     read_attempts(v, raw->errors);
     v->result = raw->result;
+    if (raw->score >= WR_PARKED_MS)
+        copy_text(v->behind, sizeof(v->behind), raw->before);
     fill_numbers(v, raw->now, raw->score);
     if (!v->attempts_text || v->errors.failed) {
         weir_job_view_free(v);
@@ -204,6 +208,7 @@ wr_client_inspect(struct weir_client *c, struct wr_queue *queue, const char *id,
         .state = wr_reply_span(wr_reply_at(reply, 6)),
         .result = wr_reply_span(wr_reply_at(reply, 7)),
         .errors = wr_reply_span(wr_reply_at(reply, 9)),
+        .before = wr_reply_span(wr_reply_at(reply, 11)),
     };
     *out = view_new(wr_queue_name(queue), &raw);
     if (!*out) {
@@ -264,6 +269,12 @@ const char *
 weir_job_view_state(const struct weir_job_view *v)
 {
     return v->state;
+}
+
+const char *
+weir_job_view_behind(const struct weir_job_view *v)
+{
+    return v->behind;
 }
 
 const char *
@@ -338,19 +349,21 @@ weir_job_view_numbers(const struct weir_job_view *v, struct weir_job_numbers *ou
     *out = v->numbers;
 }
 
-/* Rows are id, score, record, state, errors from element 2 on. *shown counts on. */
+/* Rows are id, score, record, state, errors, the job before it, from element 2 on. *shown
+ * counts on. */
 static enum weir_err
 show_page(const char *queue, const char *state, const struct wr_reply *reply,
           size_t limit, size_t *shown, weir_job_fn each, void *context, bool *go_on,
           struct weir_error *err)
 {
-    for (size_t i = 2; i + 4 < wr_reply_len(reply) && *shown < limit && *go_on; i += 5) {
+    for (size_t i = 2; i + 5 < wr_reply_len(reply) && *shown < limit && *go_on; i += 6) {
         struct raw raw = {
             .id = wr_reply_span(wr_reply_at(reply, i)),
             .score = wr_reply_int(wr_reply_at(reply, i + 1)),
             .record = wr_reply_span(wr_reply_at(reply, i + 2)),
             .state = wr_reply_span(wr_reply_at(reply, i + 3)),
             .errors = wr_reply_span(wr_reply_at(reply, i + 4)),
+            .before = wr_reply_span(wr_reply_at(reply, i + 5)),
             .place = wr_span_str(state),
             .now = wr_clock_wall_ms(),
         };

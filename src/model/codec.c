@@ -151,6 +151,8 @@ read_option(struct wr_record *r, struct wr_span word)
         return decode_word(r, value, &r->unique);
     if (has_prefix(word, "unique_states="))
         return decode_word(r, value, &r->unique_states);
+    if (has_prefix(word, "order="))
+        return decode_word(r, value, &r->order);
     if (has_prefix(word, "then="))
         return decode_word(r, value, &r->then);
     if (has_prefix(word, "lost_body="))
@@ -281,6 +283,10 @@ wr_record_write(const struct wr_record *r, struct wr_buf *head, struct wr_buf *t
         wr_text_given_word_encode(tail, r->unique);
     }
     add_word(tail, "unique_states", r->unique_states);
+    if (r->order.len > 0) {
+        wr_buf_add_str(tail, " order=");
+        wr_text_given_word_encode(tail, r->order);
+    }
     add_word(tail, "then", r->then);
     if (r->meta.len > 0) {
         wr_buf_add_str(tail, " ");

@@ -36,6 +36,7 @@ struct wr_record {
     struct wr_span backoff;       /* spec, decoded; empty: default */
     struct wr_span unique;        /* key, decoded; empty: none */
     struct wr_span unique_states; /* in which it holds the key; empty: default */
+    struct wr_span order;         /* key of its line, decoded; empty: none */
     struct wr_span then; /* what follows its success, see wr_then_add(); empty: nothing
                           */
     struct wr_span

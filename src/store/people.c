@@ -85,6 +85,14 @@ wr_store_reschedule(struct wr_store *store, struct wr_queue *queue, struct wr_sp
 
         rc = wr_fail(err, WEIR_E_WRONG_STATE, 0, "job %.*s does not wait, it is %.*s",
                      len, (const char *)id.ptr, (int)place.len, (const char *)place.ptr);
+    } else if (rc == WEIR_OK && wr_call_is(&c, "BEHIND")) {
+        struct wr_span before = wr_reply_span(wr_reply_at(c.reply, 1));
+
+        rc = wr_fail(err, WEIR_E_WRONG_STATE, 0,
+                     "job %.*s waits for the end of %.*s, which has the same order key",
+                     len, (const char *)id.ptr,
+                     (int)(before.len < 100 ? before.len : 100),
+                     (const char *)before.ptr);
     } else if (rc == WEIR_OK) {
         *delayed = wr_call_is(&c, "DELAYED");
         *due_ms = *delayed ? wr_reply_int(wr_reply_at(c.reply, 1)) : 0;

@@ -28,6 +28,10 @@
 #include "redis/reply.h"
 #include "redis/server.h"
 
+/* A job in `delayed` that waits for another of its order key has this score, or this and
+ * its own due time. */
+#define WR_PARKED_MS INT64_C(1000000000000000)
+
 #define WR_BATCH_MAX 1000           /* items in one call */
 #define WR_BATCH_BYTES (256 * 1024) /* bytes of records in one call; at least one job */
 
@@ -77,7 +81,7 @@ void wr_channel_renew(struct wr_channel *channel);
 /* One job to store. head and tail come from wr_record_write(). */
 struct wr_admit {
     struct wr_span id, head, tail;
-    struct wr_span unique; /* "WINDOW_MS KEY[ MODE]", KEY encoded; empty: none */
+    struct wr_span unique; /* "WINDOW_MS KEY[ MODE][ =ORDER]", encoded, KEY "-": none */
     struct wr_span due;    /* "+ms", "@ms"; empty: ready at once */
     bool made_up; /* the id: a queue that is a stream gives the job another one, if it is
                      ready at once and has no unique key */

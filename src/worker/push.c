@@ -16,7 +16,7 @@ struct reading {
     struct weir_job job;
     struct wr_buf payload;
     struct weir_meta meta[META_MAX];
-    bool has_payload;
+    bool has_payload, ordered;
 };
 
 static enum weir_err
@@ -99,6 +99,7 @@ take_member(const char *key, const struct wr_json_value *v, void *context,
                 {"id", &r->job.id, NULL},
                 {"backoff", &r->job.backoff, NULL},
                 {"unique", &r->job.unique, NULL},
+                {"key", &r->job.order_key, NULL},
                 {"in", NULL, &r->job.delay_ms},
                 {"timeout", NULL, &r->job.timeout_ms},
                 {"keep_result", NULL, &r->job.keep_result_ms},
@@ -108,6 +109,10 @@ take_member(const char *key, const struct wr_json_value *v, void *context,
         if (strcmp(key, rows[i].name) == 0)
             return rows[i].text ? take_text(key, v, rows[i].text, err)
                                 : take_duration(key, v, rows[i].ms, err);
+    }
+    if (strcmp(key, "ordered") == 0 && v->kind == WR_JSON_BOOL) {
+        r->ordered = v->yes;
+        return WEIR_OK;
     }
     if (strcmp(key, "retry") == 0)
         return take_retry(v, &r->job, err);
@@ -127,6 +132,8 @@ take_line(struct weir_delivery *d, struct wr_span line, struct weir_error *err)
 
     if (rc == WEIR_OK)
         rc = wr_json_each(tree, take_member, &r, err);
+    if (rc == WEIR_OK && r.ordered != (r.job.order_key != NULL))
+        rc = wr_fail(err, WEIR_E_DATA, 0, "key and ordered: one needs the other");
     if (rc == WEIR_OK) {
         r.job.payload = r.payload.ptr;
         r.job.payload_len = r.payload.len;

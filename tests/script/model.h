@@ -27,7 +27,9 @@
 #define MODEL_BATCH 8
 #define MODEL_PAYLOAD_MAX 64
 #define MODEL_PARK 86400000
-#define MODEL_LEASE 15000 /* of a worker whose claims are gone */
+#define MODEL_LINES 2                          /* order keys */
+#define MODEL_PARKED INT64_C(1000000000000000) /* behind another of the line */
+#define MODEL_LEASE 15000                      /* of a worker whose claims are gone */
 
 /* Every counter of the ledger, by its name in stats. */
 /* clang-format off */
@@ -55,13 +57,14 @@ enum model_place {
 struct model_options {
     int64_t keep, expires, max_deliveries;
     int key;        /* index, -1: none */
+    int order;      /* index of the line, -1: none */
     char states[4]; /* s: lets it go when it starts, x: holds it dead, k: kept */
 };
 
 struct model_state {
     int64_t token, keep, deliveries, attempts, lost, interrupted, snoozes, started,
         max_deliveries;
-    int key;
+    int key, order;
     char states[4];
     bool flag;
     char worker[16], progress[32];
@@ -93,6 +96,7 @@ struct model_job {
     struct model_options options;
     enum model_place place;
     int64_t score;
+    int line; /* where it stands in line: 1 + index; 0: nowhere */
     struct model_state state;
     char result[32];
     char errors[10][160];
@@ -121,6 +125,10 @@ struct model {
         int64_t window;                    /* its end; -1: none */
     } keys[MODEL_KEYS];
     struct {
+        struct model_job *jobs[MODEL_JOBS]; /* [0] is the first */
+        size_t n;
+    } lines[MODEL_LINES];
+    struct {
         bool is_set;
         int64_t call, at, lease;
         struct model_claim list[2 * MODEL_BATCH];
@@ -133,6 +141,7 @@ struct model {
         char first[16], notes[128], detail[32]; /* of a replacement */
     } channels[MODEL_CHANNELS];
     bool wake, due, paused;
+    bool wakes_later;  /* inside of a reserve: the marker is put at its end */
     char defaults[32]; /* " retry=7": of jobs that do not say it */
     int64_t paused_at;
     char shelved_last[64];
@@ -174,6 +183,7 @@ struct model_reserve {
 const char *model_worker(int worker);   /* "w1" */
 const char *model_channel(int channel); /* "c1" */
 const char *model_key(int key);         /* "k1", "-" */
+const char *model_line(int order);      /* "g1", "" */
 
 /*
  * Entries have numbers here, in the order in which they were added. The token of a

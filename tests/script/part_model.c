@@ -62,6 +62,14 @@ model_key(int key)
     return key < 0 ? "-" : names[key];
 }
 
+const char *
+model_line(int order)
+{
+    static const char *const names[MODEL_LINES] = {"g0", "g1"};
+
+    return order < 0 ? "" : names[order];
+}
+
 void
 model_init(struct model *m, int64_t now, bool stream)
 {
@@ -176,12 +184,13 @@ state_text(const struct model_job *j, char *out, size_t cap)
     if (!j->has_state)
         return;
     snprintf(out, cap,
-             "%" PRId64 " %s %s %s%s%s %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64
+             "%" PRId64 " %s %s %s%s%s%s%s %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64
              " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 "|%s",
              s->token, s->worker, s->flag ? "c" : "-", model_key(s->key),
-             s->states[0] ? "=" : "", s->states, s->keep, s->deliveries, s->attempts,
-             s->lost, s->interrupted, s->snoozes, s->started, s->max_deliveries,
-             s->progress);
+             s->states[0] || s->order >= 0 ? "=" : "", s->states,
+             s->order >= 0 ? "=" : "", model_line(s->order), s->keep, s->deliveries,
+             s->attempts, s->lost, s->interrupted, s->snoozes, s->started,
+             s->max_deliveries, s->progress);
 }
 
 /* A stream: out of the line, and its entry is deleted. What its state says is stored by
@@ -210,7 +219,7 @@ write_stub(struct model_job *j, int64_t now)
     snprintf(j->tail, sizeof(j->tail), " lost_body=1\n");
     j->defaults[0] = '\0';
     j->enqueued_at = now;
-    j->options = (struct model_options){.max_deliveries = 3, .key = -1};
+    j->options = (struct model_options){.max_deliveries = 3, .key = -1, .order = -1};
 }
 
 static bool
@@ -381,8 +390,101 @@ next_key(struct model *m, int key, const struct model_job *j)
             write_stub(h, 0);
         to_back(m, h);
         m->n.promoted++;
-        wake_worker(m);
+        if (!m->wakes_later)
+            wake_worker(m);
     }
+}
+
+/* ---- lines of order keys ---- */
+
+/* The first of its line, if it is parked: ready, or waiting for its own time. A stream
+ * finds out first that a body is lost. */
+static void
+let_in(struct model *m, struct model_job *j)
+{
+    if (j->place != MODEL_DELAYED || j->score < MODEL_PARKED)
+        return;
+    if (m->stream && !j->record) {
+        delay(m, j, 1);
+        return;
+    }
+    if (j->score > MODEL_PARKED) {
+        delay(m, j, j->score - MODEL_PARKED);
+        return;
+    }
+    to_back(m, j);
+    m->n.promoted++;
+    if (!m->wakes_later)
+        wake_worker(m);
+}
+
+static size_t
+line_place(const struct model *m, const struct model_job *j)
+{
+    size_t i = 0;
+
+    while (m->lines[j->line - 1].jobs[i] != j)
+        i++;
+    return i;
+}
+
+/* The one before it, or NULL. */
+static const struct model_job *
+behind(const struct model *m, const struct model_job *j)
+{
+    size_t at = j->line > 0 ? line_place(m, j) : 0;
+
+    return at > 0 ? m->lines[j->line - 1].jobs[at - 1] : NULL;
+}
+
+static bool
+leave_line(struct model *m, struct model_job *j)
+{
+    int line = j->line - 1;
+    size_t at;
+
+    if (line < 0)
+        return false;
+    at = line_place(m, j);
+    memmove(&m->lines[line].jobs[at], &m->lines[line].jobs[at + 1],
+            sizeof(j) * (m->lines[line].n - at - 1));
+    m->lines[line].n--;
+    j->line = 0;
+    if (at == 0 && m->lines[line].n > 0)
+        let_in(m, m->lines[line].jobs[0]);
+    return true;
+}
+
+/* They were put where they belong already. One that stood in a line in an earlier life
+ * leaves that first; who waits for that alone is let in. */
+static void
+join_lines(struct model *m, struct model_job *const *jobs, const int *orders, size_t n)
+{
+    struct model_job *first[MODEL_JOBS];
+    size_t first_n = 0;
+    bool left = false;
+
+    for (size_t i = 0; i < n; i++)
+        left = leave_line(m, jobs[i]) || left;
+    for (size_t i = 0; i < n; i++) {
+        int line = orders[i];
+
+        if (m->lines[line].n == 0)
+            first[first_n++] = jobs[i];
+        jobs[i]->line = line + 1;
+        m->lines[line].jobs[m->lines[line].n++] = jobs[i];
+    }
+    for (size_t i = 0; left && i < first_n; i++)
+        let_in(m, first[i]);
+}
+
+/* Those who wait for the end of this job may go. order: what is known of its line. */
+static void
+end_of(struct model *m, int key, int order, struct model_job *j)
+{
+    if (order >= 0)
+        leave_line(m, j);
+    next_key(m, key, j);
 }
 
 /* A stream keeps the order of the entries in front. */
@@ -587,6 +689,9 @@ struct arrivals {
     size_t ready_n, delayed_n;
     int64_t windows[MODEL_KEYS];
     struct model_job *keys[MODEL_KEYS], *before[MODEL_KEYS];
+    struct model_job *lined[MODEL_BATCH];
+    int orders[MODEL_BATCH];
+    size_t lined_n;
 };
 
 static bool
@@ -619,6 +724,16 @@ arrive(struct model *m, struct arrivals *a, const struct model_item *it, bool sc
         if (it->window > 0)
             a->windows[it->options.key] = m->now + it->window;
     }
+    if (it->options.order >= 0) {
+        bool waits = m->lines[it->options.order].n > 0;
+
+        for (size_t i = 0; i < a->lined_n; i++)
+            waits = waits || a->orders[i] == it->options.order;
+        a->orders[a->lined_n] = it->options.order;
+        a->lined[a->lined_n++] = j;
+        if (waits)
+            due = MODEL_PARKED + (due >= 0 ? due : 0);
+    }
     if (due >= 0) {
         a->due[a->delayed_n] = due;
         a->delayed[a->delayed_n++] = j;
@@ -633,6 +748,7 @@ settle(struct model *m, struct arrivals *a)
         to_back(m, a->ready[i]);
     for (size_t i = 0; i < a->delayed_n; i++)
         delay(m, a->delayed[i], a->due[i]);
+    join_lines(m, a->lined, a->orders, a->lined_n);
     for (int k = 0; k < MODEL_KEYS; k++) {
         if (a->keys[k]) {
             m->keys[k].holder = a->keys[k];
@@ -797,18 +913,31 @@ live_again(struct model *m, struct model_job *j, int64_t due)
     }
 }
 
+/* What becomes of one that waits. own: its time, -1: none. */
 static void
-rewrite(struct model *m, struct model_job *j, const struct model_item *it, bool unparked)
+rewrite(struct model *m, struct model_job *j, bool changes, bool waits_behind,
+        int64_t own)
 {
-    int64_t due = due_of(m, it->due);
-
-    if (j->place == MODEL_DELAYED && (it->due[0] || unparked))
-        delay(m, j, due >= 0 ? due : m->now);
-    else if (j->place == MODEL_WAITS && due >= 0)
-        defer(m, j, due);
+    if (waits_behind)
+        own = MODEL_PARKED + (own >= 0 ? own : 0);
+    if (j->place == MODEL_DELAYED && (changes || waits_behind))
+        delay(m, j, own >= 0 ? own : m->now);
+    else if (j->place == MODEL_WAITS && own >= 0)
+        defer(m, j, own);
     else if (j->place == MODEL_WAITS && m->stream)
         to_back(m, j); /* an entry cannot be changed */
     m->n.replaced++;
+}
+
+/* The time of a job's own: what is given, else what it has. -1: none. */
+static int64_t
+own_time(const struct model *m, const struct model_job *j, const char *due, bool parked)
+{
+    if (due[0] || j->place != MODEL_DELAYED || parked)
+        return due_of(m, due);
+    if (j->score >= MODEL_PARKED)
+        return j->score > MODEL_PARKED ? j->score - MODEL_PARKED : -1;
+    return j->score;
 }
 
 /* The job that is meant: the waiting holder of the key, if nobody has the id. */
@@ -858,8 +987,9 @@ model_replace(struct model *m, int channel, int64_t number, const struct model_i
 {
     struct model_job *j = replace_target(m, it), *before = NULL;
     int64_t due = due_of(m, it->due);
-    bool again, gap, linked, parked;
-    int old, key = it->options.key;
+    bool again, gap, linked, parked, moves, waits_behind, was_behind;
+    int old, key = it->options.key, line = it->options.order;
+    int64_t own;
     const char *word = channel_word(m, channel, number, it->job->id, 1, &gap);
     char detail[32];
 
@@ -890,7 +1020,13 @@ model_replace(struct model *m, int channel, int64_t number, const struct model_i
     parked = linked && j->place == MODEL_DELAYED;
     if (!again || due >= 0)
         before = NULL;
-    if (again)
+    was_behind = j->place == MODEL_DELAYED && j->score >= MODEL_PARKED;
+    moves = again || line != j->line - 1;
+    own = own_time(m, j, it->due, parked);
+    waits_behind = again && line >= 0 && m->lines[line].n > 0;
+    if (again && waits_behind)
+        live_again(m, j, MODEL_PARKED + (due >= 0 ? due : 0));
+    else if (again)
         live_again(m, j, before ? m->now + MODEL_PARK : due);
     if (key != old) {
         free_key(m, old, j);
@@ -901,10 +1037,19 @@ model_replace(struct model *m, int channel, int64_t number, const struct model_i
             if (it->window > 0)
                 m->keys[key].window = m->now + it->window;
         }
-    } else if (linked && it->due[0])
+    } else if (linked && (it->due[0] || line >= 0))
         m->keys[key].before = NULL;
-    if (!again)
-        rewrite(m, j, it, parked && (key != old || key < 0));
+    if (moves)
+        leave_line(m, j);
+    if (!again) {
+        waits_behind = moves ? line >= 0 && m->lines[line].n > 0 : was_behind;
+        rewrite(m, j,
+                it->due[0] || was_behind ||
+                    (parked && (key != old || key < 0 || line >= 0)),
+                waits_behind, own);
+    }
+    if (moves && line >= 0)
+        join_lines(m, &j, &line, 1);
     write_record(m, j, it);
     snprintf(detail, sizeof(detail), "%s %s", place_word(j), j->id);
     say(out, "%s %s", again ? "AGAIN" : "REPLACED", detail);
@@ -1033,9 +1178,12 @@ apply_refused(struct model *m, const struct model_reserve *r, struct choice *c)
         if (c->copy[i]) {
             snprintf(name, sizeof(name), "lost-%" PRId64, ++m->n.tokens);
             j = model_job(m, name);
-        } else if (j->has_state) {
-            free_key(m, j->state.key, j);
-            next_key(m, j->state.key, j);
+        } else {
+            leave_line(m, j);
+            if (j->has_state) {
+                free_key(m, j->state.key, j);
+                next_key(m, j->state.key, j);
+            }
         }
         become_stub(m, j);
         die(m, j);
@@ -1044,6 +1192,7 @@ apply_refused(struct model *m, const struct model_reserve *r, struct choice *c)
     m->n.lost_body_ready += (int64_t)c->lost_n;
     for (size_t i = 0; i < c->late_n; i++) {
         free_key(m, c->late[i]->options.key, c->late[i]);
+        end_of(m, c->late[i]->options.key, c->late[i]->options.order, c->late[i]);
         forget_job(c->late[i]);
     }
     m->n.expired_ready += (int64_t)c->late_n;
@@ -1057,7 +1206,8 @@ has_ends(const struct model_reserve *r, const struct model_job *j)
 {
     const struct model_options *o = &j->options;
 
-    return o->keep > 0 || r->keep > 0 || o->key >= 0 || o->max_deliveries != 3;
+    return o->keep > 0 || r->keep > 0 || o->key >= 0 || o->order >= 0 ||
+           o->max_deliveries != 3;
 }
 
 static void
@@ -1080,6 +1230,7 @@ lease(struct model *m, const struct model_reserve *r, struct model_job *j)
     s->deliveries++;
     s->keep = j->options.keep > 0 ? j->options.keep : r->keep;
     s->key = j->options.key;
+    s->order = j->options.order;
     snprintf(s->states, sizeof(s->states), "%s", j->options.states);
     if (strchr(s->states, 's'))
         free_key(m, s->key, j);
@@ -1160,9 +1311,11 @@ model_reserve(struct model *m, const struct model_reserve *r, struct wr_buf *out
     static struct choice c;
     struct wr_buf jobs = {0};
 
+    m->wakes_later = true;
     plan(m, r, &c);
     say(out, "%s", reserve_jobs(m, r, &c, &jobs));
     append(out, &jobs);
+    m->wakes_later = false;
 }
 
 /* ---- answers ---- */
@@ -1196,7 +1349,7 @@ static void
 end_cancelled(struct model *m, struct model_job *j)
 {
     free_key(m, j->state.key, j);
-    next_key(m, j->state.key, j);
+    end_of(m, j->state.key, j->state.order, j);
     drop_entry(m, j);
     j->place = MODEL_WAITS;
     forget_job(j);
@@ -1232,7 +1385,7 @@ ack_items(struct model *m, int worker, const struct model_answer *a, size_t n,
 
         m->n.done++;
         drop_entry(m, j);
-        next_key(m, j->state.key, j);
+        end_of(m, j->state.key, j->state.order, j);
         if (j->state.keep == 0) {
             free_key(m, j->state.key, j);
             j->place = MODEL_WAITS;
@@ -1280,13 +1433,16 @@ model_exchange(struct model *m, const struct model_reserve *r,
 {
     static struct choice c;
     struct wr_buf notes = {0}, jobs = {0};
-    size_t notes_n = ack_items(m, r->worker, a, n, &notes);
+    size_t notes_n;
 
+    m->wakes_later = true;
+    notes_n = ack_items(m, r->worker, a, n, &notes);
     plan(m, r, &c);
     say(out, "%s", reserve_jobs(m, r, &c, &jobs));
     say(out, "%zu", notes_n);
     append(out, &notes);
     append(out, &jobs);
+    m->wakes_later = false;
 }
 
 void
@@ -1329,7 +1485,7 @@ model_bury(struct model *m, int worker, const struct model_answer *a, size_t n,
         j->state.attempts++;
         j->state.lost = 0;
         move_key(m, j, 'x');
-        next_key(m, j->state.key, j);
+        end_of(m, j->state.key, j->state.order, j);
         add_run(m, j, "permanent", held[i]->text, model_worker(worker), held[i]->facts);
         die(m, j);
         dead_in(m, j);
@@ -1588,6 +1744,8 @@ promote_one(struct model *m, struct model_job *j)
         m->n.promoted++;
         return true;
     }
+    j->place = MODEL_WAITS;
+    leave_line(m, j);
     if (j->has_state) {
         free_key(m, j->state.key, j);
         next_key(m, j->state.key, j);
@@ -1603,15 +1761,21 @@ void
 model_promote(struct model *m, size_t limit, struct wr_buf *out)
 {
     struct model_job *all[MODEL_JOBS];
-    size_t n = jobs_at(m, MODEL_DELAYED, all), moved = 0;
+    size_t n = jobs_at(m, MODEL_DELAYED, all), moved = 0, due = 0;
 
     for (size_t i = 0; i < n && i < limit && all[i]->score <= m->now; i++)
-        moved += promote_one(m, all[i]);
+        due++;
+    for (size_t i = 0; i < due; i++)
+        moved += (!m->stream || all[i]->record) && promote_one(m, all[i]);
+    for (size_t i = 0; i < due; i++) { /* a stream buries what has no body after that */
+        if (all[i]->place == MODEL_DELAYED && !all[i]->record)
+            promote_one(m, all[i]);
+    }
     wake_worker(m);
     n = jobs_at(m, MODEL_DELAYED, all);
     if (n > 0 && all[0]->score <= m->now)
         say(out, "MORE %zu 0", moved);
-    else if (n > 0)
+    else if (n > 0 && all[0]->score < MODEL_PARKED)
         say(out, "OK %zu %" PRId64, moved, (all[0]->score - m->now) * 1000);
     else
         say(out, "OK %zu -1", moved);
@@ -1652,7 +1816,7 @@ lose(struct model *m, const struct loss *l)
     if (!j->record ||
         (l->charged && s->max_deliveries > 0 && s->lost >= s->max_deliveries)) {
         move_key(m, j, j->record ? 'x' : '-');
-        next_key(m, s->key, j);
+        end_of(m, s->key, s->order, j);
         die(m, j);
         m->n.buried++;
         snprintf(text, sizeof(text),
@@ -1915,6 +2079,38 @@ model_forget(struct model *m, size_t limit, size_t count_max, int64_t bytes_max,
         say_int(out, all[i]->score > m->now ? all[i]->score - m->now : 0);
 }
 
+static int
+compare_ids(const void *a, const void *b)
+{
+    return strcmp((*(struct model_job *const *)a)->id,
+                  (*(struct model_job *const *)b)->id);
+}
+
+/* Whose record was deleted by hand, and who does not run, will not leave its line. */
+static int
+mend_lines(struct model *m)
+{
+    struct model_job *over[MODEL_JOBS];
+    size_t n = 0;
+
+    for (int l = 0; l < MODEL_LINES; l++) {
+        for (size_t i = 0; i < m->lines[l].n; i++) {
+            struct model_job *j = m->lines[l].jobs[i];
+
+            if ((!j->record && j->place != MODEL_PROCESSING) || j->place == MODEL_DEAD ||
+                j->place == MODEL_KEPT)
+                over[n++] = j;
+        }
+    }
+    if (n > 0)
+        qsort(over, n, sizeof(over[0]), compare_ids);
+    for (size_t i = 0; i < n; i++) {
+        leave_line(m, over[i]);
+        let_in(m, over[i]);
+    }
+    return (int)n;
+}
+
 void
 model_sweep(struct model *m, int64_t idle, struct wr_buf *out)
 {
@@ -1938,6 +2134,7 @@ model_sweep(struct model *m, int64_t idle, struct wr_buf *out)
             removed++;
         }
     }
+    removed += mend_lines(m);
     say(out, "OK 0 0 %d", removed);
 }
 
@@ -1950,6 +2147,16 @@ waiting_key(const struct model_job *j)
     if (j->record)
         return j->options.key;
     return j->has_state ? j->state.key : -1;
+}
+
+/* The same for its line. Nothing says it of one without both: it leaves any. */
+static int
+waiting_order(const struct model_job *j)
+{
+    if (j->record)
+        return j->options.order;
+    return j->has_state && (j->state.key >= 0 || j->state.order >= 0) ? j->state.order
+                                                                      : 0;
 }
 
 static const char *
@@ -1989,24 +2196,29 @@ void
 model_cancel(struct model *m, struct model_job *const *jobs, size_t n, struct wr_buf *out)
 {
     int64_t before = m->n.cancelled_ready;
-    int keys[MODEL_BATCH];
+    int keys[MODEL_BATCH], orders[MODEL_BATCH];
+    bool all_ended[MODEL_BATCH];
 
     say(out, "OK");
     for (size_t i = 0; i < n; i++) {
-        int key = waiting_key(jobs[i]);
+        int key = waiting_key(jobs[i]), order = waiting_order(jobs[i]);
         const char *word = cancel_one(m, jobs[i], is_in(jobs, i, jobs[i]));
         bool ended = strcmp(word, "READY") == 0 || strcmp(word, "DELAYED") == 0;
 
         keys[i] = ended ? key : -1;
+        all_ended[i] = ended;
+        orders[i] = order;
         say(out, "%s", word);
         say(out, "%s", strcmp(word, "FLAGGED") == 0 ? jobs[i]->state.worker : "");
     }
-    for (size_t i = 0; i < n; i++) {
-        free_key(m, keys[i], jobs[i]);
-        next_key(m, keys[i], jobs[i]);
-    }
     if (m->n.cancelled_ready > before)
         pop_tombs(m);
+    for (size_t i = 0; i < n; i++) {
+        if (!all_ended[i])
+            continue;
+        free_key(m, keys[i], jobs[i]);
+        end_of(m, keys[i], orders[i], jobs[i]);
+    }
 }
 
 /* It does not wait for the end of another any more. */
@@ -2032,7 +2244,14 @@ model_reschedule(struct model *m, struct model_job *j, const char *due,
         say(out, "OTHER %s", place_word(j));
     else if (j->place == MODEL_WAITS && m->ready_n <= tombs(m))
         say(out, "BROKEN ");
-    else if (at >= 0) {
+    else if (j->place == MODEL_DELAYED && j->score >= MODEL_PARKED) {
+        if (at < 0) {
+            say(out, "BEHIND %s", behind(m, j)->id);
+            return;
+        }
+        delay(m, j, MODEL_PARKED + at);
+        say(out, "DELAYED %" PRId64, at);
+    } else if (at >= 0) {
         unpark(m, j);
         if (j->place == MODEL_WAITS)
             defer(m, j, at);
@@ -2109,8 +2328,37 @@ revive(struct model *m, struct model_job *j)
 
     if (j->has_state)
         s->attempts = s->lost = s->interrupted = s->snoozes = 0;
-    to_back(m, j);
     m->n.replayed++;
+}
+
+/* An ordered one goes to the end of its line. */
+static void
+revive_all(struct model *m, struct model_job **jobs, size_t n)
+{
+    struct model_job *wait[MODEL_JOBS], *lined[MODEL_JOBS] = {0};
+    bool full[MODEL_LINES] = {false};
+    int orders[MODEL_JOBS] = {0};
+    size_t wait_n = 0, lined_n = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        int order = jobs[i]->has_state ? jobs[i]->state.order : -1;
+        bool waits = order >= 0 && (full[order] || m->lines[order].n > 0);
+
+        revive(m, jobs[i]);
+        if (order >= 0) {
+            full[order] = true;
+            orders[lined_n] = order;
+            lined[lined_n++] = jobs[i];
+        }
+        if (waits)
+            wait[wait_n++] = jobs[i];
+        else
+            to_back(m, jobs[i]);
+    }
+    for (size_t i = 0; i < wait_n; i++)
+        delay(m, wait[i], MODEL_PARKED);
+    m->n.deferred += (int64_t)wait_n;
+    join_lines(m, lined, orders, lined_n);
 }
 
 void
@@ -2139,8 +2387,7 @@ model_replay(struct model *m, struct model_job *const *jobs, size_t n, size_t li
             m->keys[k].holder = taken[k];
     }
     dead_out(m, moved, moved_n);
-    for (i = 0; i < moved_n; i++)
-        revive(m, moved[i]);
+    revive_all(m, moved, moved_n);
     if (moved_n > 0)
         wake_worker(m);
     say(out, "OK %zu %zu", moved_n, ids_n);
@@ -2246,6 +2493,7 @@ model_inspect(struct model *m, struct model_job *j, struct wr_buf *out)
     errors_text(j, out);
     say(out, "%s", "");
     runs_text(j, out);
+    say(out, "%s", behind(m, j) ? behind(m, j)->id : "");
 }
 
 void
@@ -2319,7 +2567,7 @@ const char model_dump_script[] =
     "  pairs_of(name, redis.call('ZRANGE', prefix .. name, 0, -1, 'WITHSCORES'))\n"
     "end\n"
     "for _, name in ipairs({'tombs', 'jobs', 'state', 'results', 'errors', 'log', "
-    "'unique',\n"
+    "'unique', 'order',\n"
     "                       'claims', 'producers', 'stats'}) do\n"
     "  pairs_of(name, redis.call('HGETALL', prefix .. name))\n"
     "end\n"
@@ -2498,6 +2746,17 @@ dump_keys(const struct model *m, struct lines *l, struct wr_buf *windows,
             add_line(l, "=%s=%s", model_key(k), m->keys[k].before->id);
     }
     flush_lines(l, "unique", unique);
+    for (int o = 0; o < MODEL_LINES; o++) {
+        struct model_job *const *jobs = m->lines[o].jobs;
+        size_t n = m->lines[o].n;
+
+        for (size_t i = 0; i < n; i++)
+            add_line(l, "=%s=%s\t%s\t%s", jobs[i]->id, model_line(o),
+                     i > 0 ? jobs[i - 1]->id : "", i + 1 < n ? jobs[i + 1]->id : "");
+        if (n > 0)
+            add_line(l, "%s=%s", model_line(o), jobs[n - 1]->id);
+    }
+    flush_lines(l, "order", unique);
 }
 
 static int

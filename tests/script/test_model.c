@@ -92,9 +92,25 @@ word(const char *fmt, ...)
  * they were added; what the server writes is turned into that.
  */
 static struct {
-    char ids[ENTRIES_MAX][40];
-    int64_t n; /* the newest */
+    char ids[ENTRIES_MAX][40], last[40]; /* last: seen */
+    int64_t n;                           /* the newest */
 } entries;
+
+/* The next number that the model gave after this one to an entry that is still there: one
+ * that came and went in the same call was never seen. */
+static int64_t
+next_entry(int64_t after)
+{
+    int64_t next = 0;
+
+    for (size_t i = 0; i < model.jobs_n; i++) {
+        int64_t n = model.jobs[i].entry;
+
+        if (n > after && (next == 0 || n < next))
+            next = n;
+    }
+    return next > 0 ? next : after + 1;
+}
 
 static void
 learn_entries(void)
@@ -107,19 +123,25 @@ learn_entries(void)
     struct wr_reply *reply;
 
     argv[2].ptr = from;
-    argv[2].len = (size_t)snprintf(from, sizeof(from), "%s%s", entries.n > 0 ? "(" : "-",
-                                   entries.n > 0 ? entries.ids[entries.n % ENTRIES_MAX]
-                                                 : "");
+    argv[2].len = (size_t)snprintf(from, sizeof(from), "%s%s",
+                                   entries.last[0] ? "(" : "-", entries.last);
     assert_int_equal(
         wr_conn_call(rig.conn, argv, 4, wr_clock_ms() + 20000, &reply, &rig.err),
         WEIR_OK);
     for (size_t i = 0; i < wr_reply_len(reply); i++) {
         struct wr_span id = wr_reply_span(wr_reply_at(wr_reply_at(reply, i), 0));
 
-        entries.n++;
-        snprintf(entries.ids[entries.n % ENTRIES_MAX], sizeof(entries.ids[0]), "%.*s",
-                 (int)id.len, (const char *)id.ptr);
+        int64_t number = next_entry(entries.n);
+
+        while (entries.n < number)
+            entries.ids[++entries.n % ENTRIES_MAX][0] = '\0';
+        snprintf(entries.last, sizeof(entries.last), "%.*s", (int)id.len,
+                 (const char *)id.ptr);
+        snprintf(entries.ids[number % ENTRIES_MAX], sizeof(entries.ids[0]), "%s",
+                 entries.last);
     }
+    while (entries.n < model.entries)
+        entries.ids[++entries.n % ENTRIES_MAX][0] = '\0';
     wr_reply_free(reply);
 }
 
@@ -268,6 +290,17 @@ make_states(struct model_item *it, char *out, size_t cap)
                             bits & 4 ? ",done" : "");
 }
 
+/* What the scripts are told about both keys. */
+static void
+write_keys(struct model_item *it)
+{
+    it->unique[0] = '\0';
+    if (it->options.key >= 0 || it->options.order >= 0)
+        snprintf(it->unique, sizeof(it->unique), "%" PRId64 " %s%s%s%s%s", it->window,
+                 model_key(it->options.key), it->mode[0] ? " " : "", it->mode,
+                 it->options.order >= 0 ? " =" : "", model_line(it->options.order));
+}
+
 static void
 make_item(struct model_item *it, int index)
 {
@@ -306,9 +339,14 @@ make_item(struct model_item *it, int index)
         len += make_states(it, it->tail + len, sizeof(it->tail) - len);
         if (one_in(3))
             snprintf(it->mode, sizeof(it->mode), one_in(2) ? "r" : "l");
-        snprintf(it->unique, sizeof(it->unique), "%" PRId64 " %s%s%s", it->window,
-                 model_key(it->options.key), it->mode[0] ? " " : "", it->mode);
     }
+    it->options.order = one_in(4) ? below(MODEL_LINES) : -1;
+    if (it->options.order >= 0)
+        len += (size_t)snprintf(it->tail + len, sizeof(it->tail) - len, " order=%s",
+                                model_line(it->options.order));
+    write_keys(it);
+    if (it->options.order >= 0 && it->mode[0] == 'l')
+        snprintf(it->mode, sizeof(it->mode), "r"); /* it keeps its place in its line */
     snprintf(it->tail + len, sizeof(it->tail) - len, "\n%.*s", (int)it->payload_len,
              fills);
     last_items[index] = *it;
@@ -1014,9 +1052,7 @@ op_cron_put(int entry)
     make_item(&wanted.item, below(IDS));
     wanted.item.mode[0] = '\0'; /* an entry has none */
     wanted.item.job = NULL;
-    if (wanted.item.options.key >= 0)
-        snprintf(wanted.item.unique, sizeof(wanted.item.unique), "%" PRId64 " %s",
-                 wanted.item.window, model_key(wanted.item.options.key));
+    write_keys(&wanted.item);
     model_entry_define(&wanted);
     if (cron.entries[entry].is_set && one_in(6))
         wanted = cron.entries[entry];
@@ -1265,7 +1301,7 @@ the_queue_does_what_the_model_does_T09(void **state)
     memset(last_items, 0, sizeof(last_items));
     memset(sent, 0, sizeof(sent));
     memset(calls, 0, sizeof(calls));
-    entries.n = 0;
+    memset(&entries, 0, sizeof(entries));
     handles_n = 0;
     for (int i = 0; i < IDS; i++)
         ids[i] = model_job(&model, (char[2]){(char)('A' + i), '\0'});

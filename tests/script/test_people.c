@@ -787,11 +787,11 @@ inspect_tells_all_of_a_job(void **state)
     (void)state;
     rig_put("A");
     assert_string_equal(inspect("A"),
-                        "OK 1796000000000 ready  1 t 1796000000000\nx 19   0  ");
+                        "OK 1796000000000 ready  1 t 1796000000000\nx 19   0   ");
     assert_string_equal(inspect("B"), "GONE 1796000000000");
     rig_put_job((struct rig_job){.id = "B", .options = " keep=5", .due = "+100"});
     assert_string_equal(inspect("B"), "OK 1796000000000 delayed 1796000000100 "
-                                      "1 t 1796000000000 keep=5\nx 26   0  ");
+                                      "1 t 1796000000000 keep=5\nx 26   0   ");
 }
 
 static void
@@ -817,8 +817,8 @@ a_page_of_ready_jobs_leaves_the_cancelled_out(void **state)
     (void)state;
     rig_put_many("A B C");
     rig_cancel("B");
-    assert_string_equal(browse("ready", "0"), "OK l2 A  1 t 1796000000000\nx  ");
-    assert_string_equal(browse("ready", "l2"), "OK 0 C  1 t 1796000000000\nx  ");
+    assert_string_equal(browse("ready", "0"), "OK l2 A  1 t 1796000000000\nx   ");
+    assert_string_equal(browse("ready", "l2"), "OK 0 C  1 t 1796000000000\nx   ");
     assert_string_equal(browse("ready", "l3"), "OK 0");
     assert_string_equal(browse("dead", "0"), "OK 0");
 }

@@ -57,7 +57,7 @@ page(const char *place, const char *cursor, const char *limit)
     words[3] = wr_span_str(limit);
     reply = rig_script_argv("browse", words, 4);
     text[0] = '\0';
-    for (size_t i = 2; i < wr_reply_len(reply); i += 5)
+    for (size_t i = 2; i < wr_reply_len(reply); i += 6)
         snprintf(text + strlen(text), sizeof(text) - strlen(text), "%.*s ",
                  (int)wr_reply_span(wr_reply_at(reply, i)).len,
                  (const char *)wr_reply_span(wr_reply_at(reply, i)).ptr);

@@ -41,6 +41,7 @@ static const char *const queue_keys[] = {"ready",
                                          "next_ready",
                                          "next_stream",
                                          "next_ids",
+                                         "order",
                                          NULL};
 static const char *const other_keys[] = {"queues", "workers", "worker", "hint", NULL};
 static const char *const key_types[] = {"LIST", "HASH",   "ZSET", "STRING",

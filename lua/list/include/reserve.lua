@@ -118,7 +118,7 @@ local function reserve_take(k, r, c, now, reply)
     else
       text = number .. plain
     end
-    if ends and string.find(ends[2], '=%a*s') then
+    if ends and string.find(ends[2], '^[^=]+=%a*s') then
       unique_free(k.unique, ends[2], id)
     end
     leases[2 * i - 1], leases[2 * i] = lease_end, id
@@ -137,7 +137,7 @@ end
 --- @rare reserve_touch
 local function reserve_touch(k)
   ended_touch(k)
-  touch('HLEN', k.stats, k.unique, k.errors, k.results, k.log)
+  touch('HLEN', k.stats, k.unique, k.errors, k.results, k.log, k.order)
   touch('ZCARD', k.dead)
   touch('LLEN', k.due, k.wake)
 end
@@ -162,8 +162,11 @@ local function reserve_plan(k, r, now)
   return c
 end
 
+-- k.wakes_later keeps those that let others in from putting one.
 local function reserve_wake(k, c)
-  if c.wake and not k.let_in then
+  if k.let_in then
+    wake_worker(k, k.paused)
+  elseif c.wake then
     redis.call('LPUSH', k.wake, '1')
   end
 end
@@ -184,6 +187,7 @@ local function reserve_refuse(k, r, c, now, later)
     late[i] = l[1]
     ended(k, l[1], 'expired', '')
     unique_free(k.unique, l[2], l[1])
+    unique_next(k, l[2], l[1])
   end
   remove_jobs(k, late)
   ledger_add(k.stats, 'expired_ready', #late)

@@ -11,7 +11,7 @@ local function due_plan(k, ids)
   local p, bytes = {ids = {}, records = {}, lost = {}}, 0
   ready_touch(k)
   ended_touch(k)
-  touch('HLEN', k.stats, k.jobs, k.state, k.errors, k.unique)
+  touch('HLEN', k.stats, k.jobs, k.state, k.errors, k.unique, k.order)
   touch('ZCARD', k.dead)
   touch('LLEN', k.due)
   for _, id in ipairs(ids) do

@@ -116,7 +116,7 @@ local function reserve_plan(k, r, now)
   end
   if c.opens or #c.lost + #c.late + #c.shelved > 0 then
     ended_touch(k)
-    touch('HLEN', k.unique, k.errors, k.results, k.log, k.state)
+    touch('HLEN', k.unique, k.errors, k.results, k.log, k.state, k.order)
     touch('ZCARD', k.delayed, k.dead)
     touch('LLEN', k.due)
   end
@@ -156,6 +156,7 @@ local function reserve_refuse(k, r, c, now, later)
     late[i] = l[1]
     ended(k, l[1], 'expired', '')
     unique_free(k.unique, l[2], l[1])
+    unique_next(k, l[2], l[1])
   end
   remove_jobs(k, late)
   ledger_add(k.stats, 'expired_ready', #late)
@@ -217,7 +218,7 @@ local function reserve_take(k, r, c, now, reply)
     if stored then
       states[#states + 1], states[#states + 2] = id, text
     end
-    if ends and string.find(ends[2], '=%a*s') then
+    if ends and string.find(ends[2], '^[^=]+=%a*s') then
       unique_free(k.unique, ends[2], id)
     end
     reply[at + 1], reply[at + 2], reply[at + 3] = id, text, c.records[i]
@@ -231,9 +232,10 @@ local function reserve_take(k, r, c, now, reply)
   return table.concat(claims)
 end
 
--- The rule of wake_worker(); the marker was looked for in the plan.
+-- The rule of wake_worker(); the marker was looked for in the plan, and k.wakes_later keeps
+-- those that let others in from putting one.
 local function reserve_wake(k, r, c)
-  if not r.paused and not c.marked and not k.let_in and not c.drained and ready_any(k) then
+  if not r.paused and not c.marked and (k.let_in or not c.drained) and ready_any(k) then
     redis.call('LPUSH', k.wake, '1')
   end
 end
