@@ -88,8 +88,7 @@ local function admit_decide(k, argv, first, words, has_due, max_bytes, now, late
       word, detail = 'BIG', digits(max_bytes)
     elseif spec ~= '' then
       holder_of = holder_of or admit_holder()
-      local holder, key, window, before, left = holder_of(k, spec, id, now)
-      local _, _, _, order = unique_spec(spec)
+      local holder, key, window, before, left, order = holder_of(k, spec, id, now)
       holder = holder or (keys[key] and keys[key] ~= id and keys[key])
       if holder then
         word, detail = 'UNIQUE', holder

@@ -28,11 +28,12 @@ local function unique_spec(spec)
 end
 
 -- The holder of a unique key, or nil when the key may be taken; then also key, window, the
--- job that runs from which it is taken, and whether the key stood in the name of any job.
+-- job that runs from which it is taken, whether the key stood in the name of any job, and the
+-- order key.
 local function unique_holder(k, spec, id, now)
-  local key, window, mode = unique_spec(spec)
+  local key, window, mode, order = unique_spec(spec)
   if key == '-' then
-    return nil, key, 0
+    return nil, key, 0, nil, false, order
   end
   local holder, before = redis.call('HGET', k.unique, key), nil
   if holder and holder ~= id and unique_holds(k, holder) then
@@ -45,5 +46,5 @@ local function unique_holder(k, spec, id, now)
   if over and tonumber(over) > now then
     return '-'
   end
-  return nil, key, window, before, holder ~= false
+  return nil, key, window, before, holder ~= false, order
 end
