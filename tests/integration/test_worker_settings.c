@@ -137,7 +137,12 @@ entry_of(const struct weir_job *job, const char *name)
 static void
 handlers(struct weir_worker *w)
 {
-    static const char *const cat[] = {"cat", NULL};
+    static const char *const cat[] = {"cat", NULL}, *const words[] = {
+                                                        "sh",
+                                                        WEIR_SOURCE "/examples/coproc.sh",
+                                                        NULL};
+    struct weir_exec_options stays = {WEIR_EXEC_OPTIONS_INIT, .argv = words,
+                                      .coproc = true};
     struct weir_error err = {0};
     struct weir_job job = {WEIR_JOB_INIT, .type = "work", .payload = cron_payload,
                            .payload_len = strlen(cron_payload)};
@@ -148,6 +153,7 @@ handlers(struct weir_worker *w)
         weir_worker_handle(w, "patient", patient, NULL, &err) != WEIR_OK ||
         weir_worker_handle(w, "stages", stages, NULL, &err) != WEIR_OK ||
         weir_worker_exec(w, "cat", cat, &err) != WEIR_OK ||
+        weir_worker_exec_with(w, "words", &stays, &err) != WEIR_OK ||
         (with_cron && (weir_worker_cron(w, &nightly, &err) != WEIR_OK ||
                        weir_worker_cron(w, &other, &err) != WEIR_OK))) {
         fprintf(stderr, "%s\n", err.text);
@@ -204,7 +210,7 @@ hooks_are_called_around_every_kind_of_handler_in_its_thread_with_the_context(voi
     static const struct {
         const char *id, *type;
         int runs; /* the handler notes itself */
-    } rows[] = {{"f", "work", 1}, {"c", "cat", 0}};
+    } rows[] = {{"f", "work", 1}, {"c", "cat", 0}, {"p", "words", 0}};
     int at = 0;
 
     (void)state;
