@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/clock.h"
 #include "base/env.h"
 #include "base/error.h"
@@ -233,8 +234,10 @@ grow(struct wr_call *c)
 {
     size_t cap = c->cap * 4;
     bool was_inline = c->argv == c->inline_argv;
-    struct wr_span *argv = realloc(was_inline ? NULL : c->argv, cap * sizeof(*argv));
+    struct wr_span *argv;
 
+    WR_ASSERT(cap > c->cap);
+    argv = realloc(was_inline ? NULL : c->argv, cap * sizeof(*argv));
     if (!argv)
         return false;
     if (was_inline)
