@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/id.h"
@@ -197,6 +198,7 @@ find_listener(struct wait *w, struct weir_error *err)
                        &w->listener, err);
     if (rc != WEIR_OK)
         return rc;
+    WR_ASSERT(w->listener);
     w->listener->number++;
     snprintf(w->tag, sizeof(w->tag), "%s/%llu", w->listener->channel,
              (unsigned long long)w->listener->number);

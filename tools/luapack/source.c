@@ -129,7 +129,7 @@ lp_code_of(const char *bare)
     const char *end;
     bool comment;
 
-    for (const char *p = bare; *p; p = end) {
+    for (const char *p = bare; p && *p; p = end) {
         end = token_end(p, &comment);
         for (const char *q = p; q < end; q++)
             code[q - bare] = ' ';

@@ -31,7 +31,7 @@ void lp_split(struct words *out, const char *text, const char *path);
 /* Of a word that is no string. */
 bool lp_word_is(const struct word *word, const char *text);
 bool lp_word_same(const struct word *a, const struct word *b);
-int lp_word_depth(const struct word *word); /* 1: an opening bracket, -1: a closing one */
+int lp_word_depth(const struct word *t); /* 1: an opening bracket, -1: a closing one */
 /* The place of the bracket that closes the one at i. */
 size_t lp_closing(const struct words *words, size_t i);
 
