@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "integration/worker_rig.h"
+#include "support/proxy.h"
 
 static struct shared {
     _Atomic int started, release;
@@ -389,6 +390,41 @@ a_call_ends_with_a_job_that_is_called_off_or_was_there_before(void **state)
     assert_string_equal(redis_do(rig.server, "EXISTS weir:{q}:waiters"), "0");
 }
 
+/* The job has run, and its result has come, when the client asks again. */
+static void
+a_call_whose_answer_is_lost_is_made_once_E02(void **state)
+{
+    struct weir_job job = {WEIR_JOB_INIT, .queue = "q", .type = "echo", .payload = "p",
+                           .payload_len = 1};
+    struct weir_client_options o = {WEIR_CLIENT_OPTIONS_INIT};
+    struct weir_client *client;
+    struct weir_job_view *v;
+    struct weir_audit a;
+    struct proxy *proxy;
+
+    (void)state;
+    rig_start();
+    proxy = proxy_start(redis_server_socket(rig.server));
+    o.url = proxy_url(proxy);
+    assert_int_equal(weir_client_open(&o, &client, NULL), WEIR_OK);
+    for (unsigned i = 0; i <= 20; i++) {
+        size_t len;
+
+        if (i > 0) /* the first one connects */
+            proxy_cut_after_requests(proxy, 1);
+        assert_int_equal(weir_call(client, &job, 20000, &v, NULL), WEIR_OK);
+        assert_memory_equal(weir_job_view_result(v, &len), "p", 1);
+        weir_job_view_free(v);
+        assert_int_equal(proxy_cuts(proxy), i);
+        assert_int_equal(weir_queue_audit(rig.client, "q", &a, NULL), WEIR_OK);
+        assert_int_equal(a.enqueued, i + 1);
+        assert_int_equal(a.done, i + 1);
+    }
+    weir_client_close(client);
+    proxy_stop(proxy);
+    assert_string_equal(redis_do(rig.server, "EXISTS weir:{q}:waiters"), "0");
+}
+
 static void *
 call_often(void *arg)
 {
@@ -507,6 +543,7 @@ main(void)
         TEST(a_call_is_answered_also_by_a_job_that_is_over_at_once),
         TEST(a_call_says_what_became_of_its_job),
         TEST(a_call_ends_with_a_job_that_is_called_off_or_was_there_before),
+        TEST(a_call_whose_answer_is_lost_is_made_once_E02),
         TEST(many_threads_call_by_one_client),
         TEST(a_forked_child_waits_by_a_connection_of_its_own),
         TEST(a_late_message_does_not_end_the_next_wait),
