@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,6 +17,8 @@
 #include "cli/config.h"
 #include "embed/embed.h"
 #include "redis/url.h"
+
+#define SOCKET_PATH_MAX (sizeof(((struct sockaddr_un *)NULL)->sun_path) - 1)
 
 struct dev_opts {
     struct work_opts work;
@@ -124,7 +127,7 @@ start_server(struct cli *cli, const struct dev_opts *o, struct wr_embed **embed,
 {
     const char *ns = cli_setting(cli->settings, CLI_SET_NAMESPACE);
     struct wr_embed_options e = {.dir = o->dir, .socket = o->socket, .fsync = o->fsync};
-    char dir[400], socket[200];
+    char dir[400], socket[420];
 
     if (e.fsync && strcmp(e.fsync, "always") != 0 && strcmp(e.fsync, "everysec") != 0)
         return wr_fail(err, WEIR_E_ARG, 0, "--fsync %.20s: everysec or always", e.fsync);
@@ -140,6 +143,12 @@ start_server(struct cli *cli, const struct dev_opts *o, struct wr_embed **embed,
                            "the socket's path is too long: say another with --socket");
         e.socket = socket;
     }
+    /* The server would cut the path, and listen where nobody looks. */
+    if (strlen(e.socket) > SOCKET_PATH_MAX)
+        return wr_fail(err, WEIR_E_ARG, 0,
+                       "the socket's path has %zu bytes, at most %zu are possible: say a "
+                       "shorter one with --socket",
+                       strlen(e.socket), SOCKET_PATH_MAX);
     return wr_embed_start(&e, embed, err);
 }
 

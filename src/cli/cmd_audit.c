@@ -192,6 +192,7 @@ audit_run(struct cli *cli, const void *opts, char *const *args, struct weir_erro
         {"done", true, false},    {"kept", true, true},        {"cancelled", true, false},
         {"purged", true, false},  {"expired", true, false},    {"gap", true, false}};
     const struct audit_opts *o = opts;
+    struct cli_broken broken = {0};
     struct cli_names queues;
     struct cli_table *t;
     bool good = true;
@@ -201,12 +202,16 @@ audit_run(struct cli *cli, const void *opts, char *const *args, struct weir_erro
     if (rc != WEIR_OK)
         return rc;
     t = cli_table_new(cli, columns, sizeof(columns) / sizeof(columns[0]));
-    for (size_t i = 0; i < queues.n && rc == WEIR_OK; i++)
+    for (size_t i = 0; i < queues.n && rc == WEIR_OK; i++) {
         rc = audit_queue(cli, queues.names[i], o, t, &good, err);
+        if (cli_is_broken(cli, rc, err, &broken))
+            rc = WEIR_OK;
+    }
     cli_table_end(t);
     if (rc == WEIR_OK && queues.n == 0)
         cli_note(cli, "No queues.");
     cli_names_fini(&queues);
+    rc = cli_broken_end(&broken, rc, err);
     if (rc == WEIR_OK && !good)
         return wr_fail(err, WEIR_E_CHECK_FAILED, 0, "the audit found what must not be");
     if (rc == WEIR_OK && cli_out_is_table(cli))

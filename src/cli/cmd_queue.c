@@ -17,6 +17,7 @@
 static enum weir_err
 list_queues(struct cli *cli, const struct cli_list *given, struct weir_error *err)
 {
+    struct cli_broken broken = {0};
     struct cli_names queues;
     struct cli_table *t;
     enum weir_err rc = cli_queues(cli, given, &queues, err);
@@ -30,12 +31,14 @@ list_queues(struct cli *cli, const struct cli_list *given, struct weir_error *er
         rc = weir_queue_audit(cli->client, queues.names[i], &a, err);
         if (rc == WEIR_OK)
             cli_queue_row(cli, t, queues.names[i], &a);
+        else if (cli_is_broken(cli, rc, err, &broken))
+            rc = WEIR_OK;
     }
     cli_table_end(t);
     if (rc == WEIR_OK && queues.n == 0)
         cli_note(cli, "No queues.");
     cli_names_fini(&queues);
-    return rc;
+    return cli_broken_end(&broken, rc, err);
 }
 
 static enum weir_err

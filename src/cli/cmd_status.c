@@ -98,6 +98,7 @@ look(struct cli *cli, const struct status_opts *o, bool *well, struct weir_error
     struct cli_server_info info = {0};
     struct cli_roster roster = {0};
     struct cli_names queues = {0};
+    struct cli_broken broken = {0};
     struct weir_audit *audits = NULL;
     struct cli_table *t;
     enum weir_err rc = cli_queues(cli, &o->queues, &queues, err);
@@ -114,14 +115,21 @@ look(struct cli *cli, const struct status_opts *o, bool *well, struct weir_error
     audits = cli_alloc(queues.n * sizeof(*audits));
     for (size_t i = 0; i < queues.n && rc == WEIR_OK; i++) {
         rc = weir_queue_audit(cli->client, queues.names[i], &audits[i], err);
-        if (rc == WEIR_OK && !is_well(cli, o, queues.names[i], &audits[i], &roster))
+        if (cli_is_broken(cli, rc, err, &broken)) {
+            audits[i].engine[0] = '\0'; /* no row */
+            *well = false;
+            rc = WEIR_OK;
+        } else if (rc == WEIR_OK &&
+                   !is_well(cli, o, queues.names[i], &audits[i], &roster))
             *well = false;
     }
     if (rc == WEIR_OK) {
         print_head(cli, *well, &info);
         t = cli_queue_table(cli);
-        for (size_t i = 0; i < queues.n; i++)
-            cli_queue_row(cli, t, queues.names[i], &audits[i]);
+        for (size_t i = 0; i < queues.n; i++) {
+            if (audits[i].engine[0])
+                cli_queue_row(cli, t, queues.names[i], &audits[i]);
+        }
         cli_table_end(t);
         print_workers(cli, &roster);
         if (cli_out_is_table(cli))
@@ -130,7 +138,7 @@ look(struct cli *cli, const struct status_opts *o, bool *well, struct weir_error
     free(audits);
     cli_roster_fini(&roster);
     cli_names_fini(&queues);
-    return rc;
+    return cli_broken_end(&broken, rc, err);
 }
 
 static enum weir_err

@@ -55,3 +55,27 @@ cli_names_fini(struct cli_names *names)
     free(names->names);
     *names = (struct cli_names){0};
 }
+
+bool
+cli_is_broken(struct cli *cli, enum weir_err rc, const struct weir_error *err,
+              struct cli_broken *broken)
+{
+    if (rc != WEIR_E_CORRUPT)
+        return false;
+    if (broken->rc == WEIR_OK) { /* told at the end, as every error is */
+        broken->rc = rc;
+        broken->error = *err;
+    } else {
+        cli_note(cli, "%s", err->text);
+    }
+    return true;
+}
+
+enum weir_err
+cli_broken_end(const struct cli_broken *broken, enum weir_err rc, struct weir_error *err)
+{
+    if (rc != WEIR_OK || broken->rc == WEIR_OK)
+        return rc;
+    *err = broken->error;
+    return broken->rc;
+}

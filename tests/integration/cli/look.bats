@@ -212,3 +212,15 @@ has_keys() { # JSON KEY...
     run bash -c '"$0" job ls --limit 3000 2>&1 | head -n 1' "$WEIR"
     [ "${#lines[@]}" = 1 ]
 }
+
+@test "a queue that is broken is told of, and hides no other" {
+    "$WEIR" enqueue t -q good
+    "$WEIR" enqueue t -q bad
+    redis SET "$WEIR_NAMESPACE:{bad}:delayed" x
+    for command in status audit 'audit --deep' 'queue ls'; do
+        # shellcheck disable=SC2086
+        exits 70 "$WEIR" $command
+        says 'queue bad: a key of weir'
+        [[ "$output" == *good* ]]
+    done
+}

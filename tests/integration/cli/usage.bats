@@ -205,3 +205,11 @@ command_names() {
     says "125  weir itself failed"
     says "127  the worker has no such command"
 }
+
+@test "weir dev refuses a socket whose path no server can use" {
+    long=$BATS_TEST_TMPDIR/$(printf '%0110d' 1)
+    exits 64 "$WEIR" dev --dir "$BATS_TEST_TMPDIR" --socket "$long"
+    says 'at most 107'
+    exits 64 "$WEIR" dev --dir "$long"
+    says 'at most 107'
+}
