@@ -94,7 +94,9 @@ advice(enum weir_err code)
                "only "
                "a dead one replayed or purged.";
     case WEIR_E_WRONG_ENGINE:
-        return "A queue keeps the engine it was made with. Use another name.";
+        return "`weir queue migrate` moves a queue to the other engine; `weir audit` "
+               "names "
+               "the one it has.";
     case WEIR_E_LEASE_LOST:
         return "The job was given to another worker, or ended. Stop working on it: the "
                "result is dropped.";

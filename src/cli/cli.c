@@ -73,6 +73,7 @@ hint(enum weir_err rc)
         {WEIR_E_NO_CRON, "Try: weir cron ls"},
         {WEIR_E_CHANGED, "Look at what is there now, then repeat the command."},
         {WEIR_E_NO_WORKER, "It ended, or was not heard for long. Try: weir worker ls"},
+        {WEIR_E_WRONG_ENGINE, "A queue keeps its engine until it is moved: weir queue migrate Q --engine list|stream"},
         {WEIR_E_EXISTS, "Take another --id, or --replace as long as it has not started."},
         {WEIR_E_TOO_BIG, "Store it elsewhere and pass its name, or raise the limit: weir queue create Q --payload-max SIZE"},
         {WEIR_E_FULL, "Workers can still drain the queues. Raise maxmemory, or wait."},

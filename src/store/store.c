@@ -380,6 +380,21 @@ change_engine(struct wr_call *c)
     free(args);
 }
 
+/* Some scripts say which one it has. */
+static enum weir_err
+wrong_engine(const struct wr_call *c, const char *queue, struct weir_error *err)
+{
+    struct wr_span has = wr_reply_span(wr_reply_at(c->reply, 1));
+
+    if (has.len > 0)
+        return wr_fail(err, WEIR_E_WRONG_ENGINE, 0,
+                       "queue %s is stored by the engine %.*s", queue,
+                       (int)(has.len < 20 ? has.len : 20), (const char *)has.ptr);
+    return wr_fail(err, WEIR_E_WRONG_ENGINE, 0,
+                   "queue %s is stored by another engine than %s", queue,
+                   c->engine == WR_ENGINE_LIST ? "list" : "stream");
+}
+
 static enum weir_err
 common_word(const struct wr_call *c, struct weir_error *err)
 {
@@ -388,9 +403,7 @@ common_word(const struct wr_call *c, struct weir_error *err)
     if (wr_call_is(c, "NOQUEUE"))
         return wr_fail(err, WEIR_E_NO_QUEUE, 0, "no such queue: %s", queue);
     if (wr_call_is(c, "ENGINE"))
-        return wr_fail(err, WEIR_E_WRONG_ENGINE, 0,
-                       "queue %s is stored by another engine than %s", queue,
-                       c->engine == WR_ENGINE_LIST ? "list" : "stream");
+        return wrong_engine(c, queue, err);
     if (wr_call_is(c, "CORRUPT"))
         return wr_fail(err, WEIR_E_CORRUPT, 0,
                        "queue %s: its config key is gone but jobs are there (evicted, or "

@@ -341,6 +341,28 @@ a_queue_that_was_paused_stays_paused(void **state)
     assert_string_equal(rig_take("v", 9)->ids, "A B");
 }
 
+static void
+a_queue_that_is_paused_while_it_moves_stays_paused(void **state)
+{
+    enum rig_engine from = rig.engine, to = other();
+
+    (void)state;
+    rig_put_many("A B C");
+    assert_int_equal(step_to(to, 1).word, WR_MIGRATE_COPIED);
+    rig_pause(); /* OK: before, it was the move that had paused it */
+    move_to(to, 1);
+    assert_moved_to(to);
+    assert_true(rig_audit().paused);
+    rig_resume();
+    assert_int_equal(step_to(from, 1).word, WR_MIGRATE_COPIED);
+    rig_pause();
+    move_to(to, 1); /* taken back: that does not resume it either */
+    assert_true(rig_audit().paused);
+    rig_resume();
+    assert_string_equal(rig_take("v", 9)->ids, "A B C");
+    rig_assert_sums();
+}
+
 /* A worker that was away for all of that. */
 static void
 handles_of_the_other_engine_are_stale_or_gone(void **state)
@@ -425,6 +447,7 @@ main(void)
         RIG_TEST(a_move_can_be_taken_back_at_any_step),
         RIG_TEST(a_queue_that_somebody_resumes_stays_what_it_was),
         RIG_TEST(a_queue_that_was_paused_stays_paused),
+        RIG_TEST(a_queue_that_is_paused_while_it_moves_stays_paused),
         RIG_TEST(handles_of_the_other_engine_are_stale_or_gone),
         RIG_TEST(a_full_server_takes_no_copy_and_the_move_can_be_taken_back_F17),
         RIG_TEST(bytes_bound_a_step_but_never_below_one_job_A22),

@@ -55,3 +55,34 @@ engine() {
     says E_NO_QUEUE
     exits 64 "$WEIR" queue migrate --engine stream
 }
+
+@test "a pause during the move outlives it" {
+    "$WEIR" enqueue t --id a -q m
+    "$WEIR" work -q m -- sleep 1000 3>&- &
+    pid=$!
+    until_true sh -c '[ "$("$0" job show a --json | jq -r .state)" = processing ]' "$WEIR"
+    "$WEIR" queue migrate m --engine stream --wait 1h 3>&- &
+    mover=$!
+    until_true sh -c '"$0" status --json -q m | jq -e .paused' "$WEIR"
+    exits 0 "$WEIR" queue pause m --reason incident
+    [ "$output" = $'m\tpaused' ]
+    exits 0 "$WEIR" queue pause m
+    [ "$output" = $'m\twas paused' ]
+    kill -TERM "$pid"
+    "$WEIR" worker stop --all --yes --grace 0
+    wait "$pid" || true
+    wait "$mover"
+    [ "$("$WEIR" status --json -q m | jq -c '[.engine, .paused]')" = '["stream",true]' ]
+    exits 0 "$WEIR" queue ls
+    says incident
+}
+
+@test "who asks for the other engine is told which one the queue has, and how to move it" {
+    "$WEIR" queue create l --engine list
+    exits 78 "$WEIR" queue create l --engine stream
+    says "stored by the engine list"
+    says "weir queue migrate"
+    "$WEIR" queue create s --engine stream
+    exits 78 "$WEIR" queue create s --engine list
+    says "stored by the engine stream"
+}
