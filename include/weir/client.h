@@ -444,7 +444,7 @@ struct weir_migrate_options {
 /*
  * Moves a queue to another engine, "list" or "stream". Producers and workers may go on:
  * new jobs are taken all the time, but the queue is paused and hands out nothing until
- * all that runs has ended and what waits is copied, a few seconds for a million jobs.
+ * all that runs has ended and what waits is copied, about a second for 100,000 jobs.
  * Nothing is lost or changes its place wherever this process or Redis is stopped: the
  * queue stays paused until the next call, which goes on, or, told the engine that the
  * queue has, takes the move back. options may be NULL; *moved: waiting jobs.

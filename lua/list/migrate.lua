@@ -55,18 +55,27 @@ local function drop_copy()
   redis.call('UNLINK', k.next_stream, k.next_ids)
 end
 
--- The ids that are next, as far as the records' sizes allow; and their records.
-local function next_ids_of(copied)
+-- The ids that are next, and their records, as far as the sizes allow. Where there are long
+-- records they are asked for before.
+local function next_ids_of(copied, long)
   local ids, found = {}, redis.call('LRANGE', k.ready, -copied - limit, -copied - 1)
-  local size = 0
+  local size, most = 0, tonumber(bytes)
   for i = #found, 1, -1 do
-    size = size + redis.call('HSTRLEN', k.jobs, found[i])
-    if #ids > 0 and size > tonumber(bytes) then
+    size = size + (long and redis.call('HSTRLEN', k.jobs, found[i]) or 0)
+    if #ids > 0 and size > most then
       break
     end
     ids[#ids + 1] = found[i]
   end
-  return ids, #ids > 0 and redis.call('HMGET', k.jobs, unpack(ids)) or {}
+  local records = #ids > 0 and redis.call('HMGET', k.jobs, unpack(ids)) or {}
+  size = 0
+  for i = 1, #ids do
+    size = size + #(records[i] or '')
+    if i > 1 and size > most then
+      ids[i], records[i] = nil, nil
+    end
+  end
+  return ids, records
 end
 
 -- Jobs whose body is gone die here as they do in reserve: there is nothing to copy.
@@ -117,7 +126,7 @@ end
 -- Decide.
 local now = clock(now_arg)
 k.paused = true
-local q = redis.call('HMGET', k.config, 'engine', 'paused', 'moving', 'moved')
+local q = redis.call('HMGET', k.config, 'engine', 'paused', 'moving', 'moved', 'long')
 local word = engine_word(q[1], k.stats, k.jobs, k.ready)
 if word then
   return {word}
@@ -160,7 +169,7 @@ if not m.copied then
   redis.call('XGROUP', 'CREATE', k.next_stream, 'workers', '0', 'MKSTREAM')
   m.copied, m.signature, m.last = 0, signature, ''
 end
-local ids, records = next_ids_of(m.copied)
+local ids, records = next_ids_of(m.copied, q[5])
 local marks = #ids > 0 and redis.call('HMGET', k.tombs, unpack(ids)) or {}
 if bury_lost(ids, records, marks, now) then
   m.copied = nil
