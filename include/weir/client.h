@@ -154,6 +154,9 @@ struct weir_enqueued {
     enum weir_err
         code;     /* OK, E_EXISTS, E_UNIQUE, E_TOO_BIG, E_ARG; many: also E_NO_REPLY... */
     bool existed; /* OK, and the same job had been stored before */
+    /* Its id. A queue that is a stream names jobs that were given none when it stores
+     * them: after E_NO_REPLY that name is not known, so give ids to jobs that you may
+     * have to ask for. */
     struct weir_job_id id;
     char detail[256]; /* E_EXISTS: where it is; E_UNIQUE: who holds the key, "-" while its
                          window is not over */

@@ -73,7 +73,7 @@ local function stands_twice(lost, held, plain)
 end
 
 local now, later = clock(now_arg)
-local q = redis.call('HMGET', config, 'engine', 'paused', 'long')
+local q = redis.call('HMGET', config, 'engine', 'paused', 'long', 'generation')
 k.paused, k.wakes_later = q[2], true
 local word = engine_word(q[1], k.stats, k.jobs, k.ready or k.stream)
 if word then
@@ -84,7 +84,7 @@ local plain = {}
 local held, notes = answer_check(k, ARGV, ITEM_FIRST, ITEM_WORDS, worker, plain)
 local r = {worker = worker, call = call, free = tonumber(free), ahead = tonumber(ahead),
   lease = tonumber(lease), bytes = tonumber(bytes), paused = q[2], long = q[3],
-  types = types, keep = keep, knows = {}}
+  types = types, keep = keep, generation = q[4], knows = {}}
 remove_touch(k)
 ended_touch(k)
 touch('HLEN', jobs)

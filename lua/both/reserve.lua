@@ -53,7 +53,7 @@
 --- @include engine
 
 local now, later = clock(now_arg)
-local q = redis.call('HMGET', config, 'engine', 'paused', 'long')
+local q = redis.call('HMGET', config, 'engine', 'paused', 'long', 'generation')
 k.paused, k.wakes_later = q[2], true
 local word = engine_word(q[1], k.stats, k.jobs, k.ready or k.stream)
 if word then
@@ -61,7 +61,7 @@ if word then
 end
 local r = {worker = worker, call = call, free = tonumber(free), ahead = tonumber(ahead),
   lease = tonumber(lease), bytes = tonumber(bytes), paused = q[2], long = q[3],
-  types = types, keep = keep, knows = {}}
+  types = types, keep = keep, generation = q[4], knows = {}}
 local reply = {''}
 reply[1] = reserve_apply(k, r, reserve_plan(k, r, now), now, later, reply)
 return reply

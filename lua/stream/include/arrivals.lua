@@ -23,8 +23,10 @@ end
 
 -- admit_look(k, has_due): reads what admit_apply() has to know, and may write.
 local function admit_look(k, has_due)
-  ready_touch(k)
   k.made_up = k.made_up or {}
+  k.len, k.ids_n, k.jobs_n =
+    redis.call('XLEN', k.stream), redis.call('HLEN', k.ids), redis.call('HLEN', k.jobs)
+  k.is_new = k.len == 0 and redis.call('EXISTS', k.stream) == 0
   k.marked = redis.call('LLEN', k.wake) > 0
   if has_due then
     touch('LLEN', k.due)
@@ -35,8 +37,10 @@ end
 -- records_known(k, ids): the records stored under these ids, each false if there is none.
 local function records_known(k, ids)
   local records, made_up = {}, k.made_up or {}
-  local places = redis.call('HLEN', k.ids) > 0 and redis.call('HMGET', k.ids, unpack(ids))
-  local stored = redis.call('HLEN', k.jobs) > 0 and redis.call('HMGET', k.jobs, unpack(ids))
+  local ids_n = k.ids_n or redis.call('HLEN', k.ids)
+  local jobs_n = k.jobs_n or redis.call('HLEN', k.jobs)
+  local places = ids_n > 0 and redis.call('HMGET', k.ids, unpack(ids))
+  local stored = jobs_n > 0 and redis.call('HMGET', k.jobs, unpack(ids))
   for i, id in ipairs(ids) do
     records[i] = not made_up[id] and (places and places[i] or stored and stored[i] or is_entry(id))
       and record_of(k, id)
@@ -48,9 +52,6 @@ end
 -- an entry's, and that comes up only now: such an entry is added anew. Answers whether one was.
 local function arrivals_again(k, ids, records, entries)
   local own, again = {}, false
-  if redis.call('HLEN', k.ids) == 0 and redis.call('HLEN', k.jobs) == 0 then
-    return false
-  end
   for i = 1, #entries do
     own[i] = not ids[i] and entries[i] or ''
   end
@@ -79,6 +80,7 @@ end
 local function arrivals_store(k, d)
   local records, ids, bodies, notes, n, after, made_up = {}, {}, {}, {}, 0, nil, k.made_up or {}
   local waits = #d.delayed > 0 and {}
+  local named = waits
   for i = 2, #d.delayed, 2 do
     waits[d.delayed[i]] = true
   end
@@ -90,6 +92,7 @@ local function arrivals_store(k, d)
     else
       n = n + 1
       ids[n], bodies[n] = not made_up[id] and id, d.records[i + 1]
+      named = named or ids[n]
     end
   end
   if #records > 0 then
@@ -100,7 +103,8 @@ local function arrivals_store(k, d)
     return notes
   end
   local entries = ready_add(k, ids, bodies)
-  local again = next(made_up) and arrivals_again(k, ids, bodies, entries)
+  local again = next(made_up) and (named or k.ids_n > 0 or k.jobs_n > 0)
+    and arrivals_again(k, ids, bodies, entries)
   for i = 1, n do
     if not ids[i] then
       if after ~= i - 1 or again and not arrivals_follow(entries[after], entries[i]) then

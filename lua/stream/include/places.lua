@@ -8,7 +8,14 @@ end
 
 -- places_of_new(k, ids): where ids without a record stand all the same.
 local function places_of_new(k, ids)
-  local found = {}
+  local found, made_up = {}, k.made_up or {}
+  local first = 1
+  while made_up[ids[first]] do
+    first = first + 1
+  end
+  if first > #ids then -- the ids are not theirs
+    return found
+  end
   if redis.call('HLEN', k.jobs) < redis.call('ZCARD', k.delayed) + redis.call('ZCARD', k.dead)
      + redis.call('ZCARD', k.kept) then
     for _, id in ipairs(ids) do

@@ -15,7 +15,6 @@ end
 -- ready_touch(k): reads what the others may write.
 local function ready_touch(k)
   group_info(k)
-  redis.call('XLEN', k.stream)
   redis.call('HLEN', k.ids)
   redis.call('HLEN', k.jobs)
 end
@@ -33,7 +32,9 @@ end
 -- entries.
 local function ready_add(k, ids, records)
   local entries, places, n, at = {}, {}, 0, '*'
-  group_make(k)
+  if k.is_new ~= false then -- one that is there has its group, or reserve makes it
+    group_make(k)
+  end
   k.entries = nil
   for i = 1, #records do
     local id = ids[i]

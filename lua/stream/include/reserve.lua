@@ -28,6 +28,7 @@ local function reserve_consider(r, c, entry, id, record, text, front, now)
     refused[#refused + 1] = {id, text}
   elseif not choose_one(r, c, id, text, record, now) then
     c.entries[c.n], c.counts[c.n] = entry, front
+    c.stated = c.stated or text or front > 0 or c.ends[c.n] or r.keep ~= '0'
     return false
   else
     refused = #c.lost > c.lost_n and c.lost or #c.late > c.late_n and c.late or c.shelved
@@ -101,24 +102,27 @@ local function reserve_plan(k, r, now)
   local c = {ids = {}, texts = {}, records = {}, ends = {}, entries = {}, counts = {}, n = 0,
              bytes = 0, lost = {}, lost_n = 0, late = {}, late_n = 0, shelved = {}, more = false}
   c.again = claims_saved(k, r)
-  c.marked = redis.call('LLEN', k.wake) > 0
-  group_again(k)
-  ready_touch(k)
-  touch('HLEN', k.stats)
-  local generation = redis.call('HGET', k.config, 'generation')
-  c.generation = generation and generation ~= '1' and generation or nil
-  if not c.again and not r.paused and r.free + r.ahead > 0 then
-    if not k.group then
-      c.more = redis.call('XLEN', k.stream) > 0 -- it is made now: call again
-    elseif k.group.pending == 0 or reserve_front(k, r, c, now) then
-      c.drained = reserve_fresh(k, r, c, now)
-    end
+  c.generation = r.generation and r.generation ~= '1' and r.generation or nil
+  k.len = redis.call('XLEN', k.stream)
+  c.drained = k.len == 0
+  if not c.drained and not group_again(k) then
+    c.more = true -- it is made now: call again
+  elseif not c.drained and not c.again and not r.paused and r.free + r.ahead > 0
+         and (k.group.pending == 0 or reserve_front(k, r, c, now)) then
+    c.drained = reserve_fresh(k, r, c, now)
   end
-  if c.opens or #c.lost + #c.late + #c.shelved > 0 then
+  c.odd = #c.lost + #c.late + #c.shelved > 0
+  if c.odd or c.opens then
     ended_touch(k)
-    touch('HLEN', k.unique, k.errors, k.results, k.log, k.state, k.order)
+    touch('HLEN', k.stats, k.ids, k.jobs, k.unique, k.errors, k.results, k.log, k.order)
     touch('ZCARD', k.delayed, k.dead)
-    touch('LLEN', k.due)
+    touch('LLEN', k.due, k.wake)
+  end
+  if c.odd or c.stated then
+    touch('HLEN', k.state)
+  end
+  if not c.drained then
+    c.marked = redis.call('LLEN', k.wake) > 0
   end
   return c
 end
@@ -205,6 +209,7 @@ local function reserve_take(k, r, c, now, reply)
   local now_text = digits(now)
   local tail = ' ' .. r.worker .. ' - - 0 1 0 0 0 0 ' .. now_text .. ' ' .. DELIVERIES_MAX .. '|'
   local first = '.1' .. (c.generation and '.' .. c.generation or '')
+  ledger_add(k.stats, 'deliveries', c.n) -- where nothing is odd stats was not read: first
   reserve_claim(k, r, c, now)
   for i = 1, c.n do
     local id, ends = c.ids[i], c.ends[i]
@@ -228,20 +233,23 @@ local function reserve_take(k, r, c, now, reply)
   if #states > 0 then
     redis.call('HSET', k.state, unpack(states))
   end
-  ledger_add(k.stats, 'deliveries', c.n)
   return table.concat(claims)
 end
 
 -- The rule of wake_worker(); the marker was looked for in the plan, and k.wakes_later keeps
 -- those that let others in from putting one.
 local function reserve_wake(k, r, c)
-  if not r.paused and not c.marked and (k.let_in or not c.drained) and ready_any(k) then
+  local look = k.let_in or not c.drained
+  if look and c.marked == nil then
+    c.marked = redis.call('LLEN', k.wake) > 0
+  end
+  if not r.paused and look and not c.marked and ready_any(k) then
     redis.call('LPUSH', k.wake, '1')
   end
 end
 
 local function reserve_apply(k, r, c, now, later, reply)
-  if not k.group and redis.call('XLEN', k.stream) > 0 then
+  if c.more and not k.group then
     group_make(k) -- it was destroyed
   end
   if c.again then
@@ -249,7 +257,9 @@ local function reserve_apply(k, r, c, now, later, reply)
     reserve_wake(k, r, c)
     return 'REPEAT'
   end
-  reserve_refuse(k, r, c, now, later)
+  if c.odd then
+    reserve_refuse(k, r, c, now, later)
+  end
   claims_write(k, r, now, c.n > 0 and reserve_take(k, r, c, now, reply) or '')
   reserve_wake(k, r, c)
   return reserve_word(r, c)
