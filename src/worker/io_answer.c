@@ -197,6 +197,15 @@ relay(struct wr_io *io, struct wr_line *l, const struct wr_run *run)
     return !is_away(rc);
 }
 
+/* What ended may have let in a job that stood behind it, or stored the next of its chain,
+ * in any queue: one that only drains looks once more before it ends. */
+static void
+ask_again(struct wr_io *io)
+{
+    for (struct wr_line *l = io->lines; l; l = l->next)
+        l->maybe_ready = true;
+}
+
 /* Takes the first n of a list that were given, and frees them. */
 static void
 drop_answers(struct wr_io *io, struct wr_line *l, enum wr_verdict kind, size_t n,
@@ -227,6 +236,8 @@ drop_answers(struct wr_io *io, struct wr_line *l, enum wr_verdict kind, size_t n
             wr_runner_free_run(io->runner, run);
         }
     }
+    if (io->w->drain && n > 0)
+        ask_again(io);
 }
 
 /* Redis did not take it: not at once again. What is wrong with one queue alone does not

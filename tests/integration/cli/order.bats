@@ -36,6 +36,21 @@ END
     exits 0 "$WEIR" audit --deep
 }
 
+@test "--drain runs a whole line, and a whole chain (R07)" {
+    for j in a b c d; do "$WEIR" enqueue t "$j" --id "$j" --key K --ordered; done
+    "$WEIR" enqueue t s1 --id s1 --then t,t@next,t@next
+    "$WEIR" queue create next
+    exits 0 "$WEIR" work -q default -q next -c 2 --drain -- true
+    [ "$("$WEIR" audit -q default --json | jq -c '[.done, .ready, .delayed]')" = '[6,0,0]' ]
+    [ "$("$WEIR" audit -q next --json | jq -c '[.done, .ready, .delayed]')" = '[2,0,0]' ]
+}
+
+@test "--drain runs what stands behind a job that died" {
+    for j in a b c; do "$WEIR" enqueue t "$j" --id "$j" --key K --ordered; done
+    exits 0 "$WEIR" work --drain -- sh -c '[ "$(cat)" != a ] || exit 65'
+    [ "$("$WEIR" audit --json | jq -c '[.done, .dead, .ready, .delayed]')" = '[2,1,0,0]' ]
+}
+
 @test "lines of --from, weir run and cron entries stand in the same line (R07)" {
     printf '%s\n' '{"type":"t","id":"a","key":"K","ordered":true}' \
         '{"type":"t","id":"b","key":"K","ordered":true}' | "$WEIR" enqueue --from -
