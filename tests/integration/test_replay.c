@@ -1,6 +1,7 @@
 /*
- * Many dead jobs live again while producers go on: what that costs them.
- * WEIR_DEAD_JOBS=500000 is the full length.
+ * Many jobs: dead ones live again while producers go on, and what that costs them
+ * (WEIR_DEAD_JOBS=500000 is the full length); finished ones, of which a queue keeps so
+ * many (WEIR_KEPT_JOBS=1000000).
  */
 #include "integration/worker_rig.h"
 
@@ -24,9 +25,18 @@ never(struct weir_delivery *d, void *context)
     return WEIR_PERMANENT;
 }
 
+static enum weir_outcome
+fine(struct weir_delivery *d, void *context)
+{
+    (void)context;
+    return weir_delivery_set_result(d, "well done", 9) == WEIR_OK ? WEIR_DONE
+                                                                  : WEIR_RETRY;
+}
+
 static void
 handlers(struct weir_worker *worker)
 {
+    assert_int_equal(weir_worker_handle(worker, "fine", fine, NULL, NULL), WEIR_OK);
     assert_int_equal(weir_worker_handle(worker, "never", never, NULL, NULL), WEIR_OK);
 }
 
@@ -149,11 +159,60 @@ producers_hardly_notice_a_replay_of_all_R04(void **state)
     weir_client_close(producer.client);
 }
 
+static int64_t
+memory_used(void)
+{
+    const char *at = strstr(redis_do(rig.server, "INFO memory"), "used_memory:");
+
+    assert_non_null(at);
+    return strtoll(at + strlen("used_memory:"), NULL, 10);
+}
+
+/* A day of results would be kept, but a queue keeps 10,000 of them. */
+static void
+a_queue_of_finished_jobs_does_not_grow_M03(void **state)
+{
+    static struct weir_job jobs[1000];
+    static struct weir_enqueued out[1000];
+    const char *text = getenv("WEIR_KEPT_JOBS");
+    int64_t wanted = text ? atoi(text) / 1000 * 1000 : 0, early = 0, began, late;
+
+    (void)state;
+    if (wanted == 0) {
+        print_message("only with WEIR_KEPT_JOBS: the rule itself is a script test's\n");
+        return;
+    }
+    began = wr_clock_ms();
+    rig_start_with((struct weir_worker_options){.concurrency = 8});
+    for (size_t i = 0; i < 1000; i++)
+        jobs[i] = (struct weir_job){WEIR_JOB_INIT,     .queue = "q",
+                                    .type = "fine",    .payload = "0123456789",
+                                    .payload_len = 10, .keep_result_ms = 86400000};
+    for (int64_t n = 1000; n <= wanted; n += 1000) {
+        assert_int_equal(weir_job_enqueue_many(rig.client, jobs, 1000, out, NULL),
+                         WEIR_OK);
+        AWAIT(audit_of(rig.client, "q").done >= n - 2000);
+        if (n == wanted / 3) {
+            AWAIT(audit_of(rig.client, "q").kept <= 13000);
+            early = memory_used();
+        }
+    }
+    AWAIT(audit_of(rig.client, "q").done == wanted);
+    AWAIT(audit_of(rig.client, "q").kept <= 10000);
+    late = memory_used();
+    print_message("%lld jobs in %lld ms; %lld bytes after a third, %lld at the end\n",
+                  (long long)wanted, (long long)(wr_clock_ms() - began), (long long)early,
+                  (long long)late);
+    assert_true(late < early + early / 2);
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(producers_hardly_notice_a_replay_of_all_R04,
+                                        rig_setup, rig_teardown),
+        cmocka_unit_test_setup_teardown(a_queue_of_finished_jobs_does_not_grow_M03,
                                         rig_setup, rig_teardown),
     };
     int failed;
