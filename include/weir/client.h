@@ -502,6 +502,11 @@ struct weir_audit {
     char shelved_type[132]; /* and of which type that job was */
     int64_t bodies;         /* records that there must be: `jobs` when all is well */
     int64_t parked; /* of the delayed: they wait for another job of their order key */
+    /* What holds for the queue: set for it, or the default. 0 of the limits of dead jobs
+     * and of output: none. */
+    int64_t payload_max_bytes, kept_max_jobs, kept_max_bytes, dead_max_jobs,
+        dead_max_age_ms, dead_max_bytes, log_max_bytes, max_retry;
+    char backoff[64];
 };
 WEIR_API enum weir_err
 weir_queue_audit(struct weir_client *client, const char *queue, struct weir_audit *out,

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "model/retry.h"
 
 /* What the script says, and where it goes. */
 /* clang-format off */
@@ -17,6 +18,11 @@ static const struct {
     NUMBER("now", now), NUMBER("ready", ready), NUMBER("delayed", delayed),
     NUMBER("processing", processing), NUMBER("dead", dead), NUMBER("kept", kept),
     NUMBER("jobs", jobs), NUMBER("bodies", bodies), NUMBER("overdue", overdue), NUMBER("parked", parked), NUMBER("stuck", stuck),
+    NUMBER("config.payload_max", payload_max_bytes), NUMBER("config.kept_max", kept_max_jobs),
+    NUMBER("config.kept_bytes_max", kept_max_bytes), NUMBER("config.dead_max", dead_max_jobs),
+    NUMBER("config.dead_age_max", dead_max_age_ms),
+    NUMBER("config.dead_bytes_max", dead_max_bytes),
+    NUMBER("config.log_bytes_max", log_max_bytes), NUMBER("config.retry", max_retry),
     NUMBER("next_due", next_due), NUMBER("oldest_ready", oldest_ready),
     NUMBER("heartbeat_promote", heartbeat_promote),
     NUMBER("heartbeat_reclaim", heartbeat_reclaim),
@@ -123,7 +129,17 @@ wr_audit_read(const struct wr_reply *reply, struct weir_audit *out,
 {
     size_t n = wr_reply_len(reply);
 
-    *out = (struct weir_audit){0};
+    *out = (struct weir_audit){
+        .payload_max_bytes = WR_PAYLOAD_MAX_BYTES,
+        .kept_max_jobs = WR_KEPT_MAX_JOBS,
+        .kept_max_bytes = WR_KEPT_MAX_BYTES,
+        .dead_max_jobs = WR_DEAD_MAX_JOBS,
+        .dead_max_age_ms = WR_DEAD_MAX_AGE_MS,
+        .dead_max_bytes = WR_DEAD_MAX_BYTES,
+        .log_max_bytes = WR_LOG_MAX_BYTES,
+        .max_retry = WR_RETRY_DEFAULT,
+        .backoff = "exp:2s,1h",
+    };
     if (n < 3)
         return wr_fail(err, WEIR_E_CORRUPT, 0, "audit: a reply of %zu words", n);
     for (size_t i = 1; i + 1 < n; i += 2) {
@@ -136,6 +152,8 @@ wr_audit_read(const struct wr_reply *reply, struct weir_audit *out,
                      (const char *)wr_reply_span(value).ptr);
         else if (is_name(name, "config.paused"))
             take_paused(out, wr_reply_span(value));
+        else if (is_name(name, "config.backoff"))
+            decode_word(wr_reply_span(value), out->backoff, sizeof(out->backoff));
         else if (is_name(name, "stats.shelved_last"))
             take_shelved(out, wr_reply_span(value));
         else

@@ -63,6 +63,16 @@ const struct cli_cmd cmd_queue_ls = {
 /* ---- show ---- */
 
 static void
+show_row(struct cli *cli, const char *name, int64_t value)
+{
+    if (cli_out_is_table(cli))
+        cli_print(cli, CLI_DIM, "  %-16s", name);
+    else
+        fprintf(cli->out, "%s\t", name);
+    fprintf(cli->out, "%lld\n", (long long)value);
+}
+
+static void
 show_counters(struct cli *cli, const struct weir_audit *a)
 {
     /* clang-format off */
@@ -78,13 +88,30 @@ show_counters(struct cli *cli, const struct weir_audit *a)
     };
     /* clang-format on */
 
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        if (cli_out_is_table(cli))
-            cli_print(cli, CLI_DIM, "  %-12s", rows[i].name);
-        else
-            fprintf(cli->out, "%s\t", rows[i].name);
-        fprintf(cli->out, "%lld\n", (long long)rows[i].value);
-    }
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        show_row(cli, rows[i].name, rows[i].value);
+}
+
+/* What holds for it, set or not. */
+static void
+show_limits(struct cli *cli, const struct weir_audit *a)
+{
+    /* clang-format off */
+    const struct { const char *name; int64_t value; } rows[] = {
+        {"payload_max", a->payload_max_bytes}, {"kept_max", a->kept_max_jobs},
+        {"kept_max_bytes", a->kept_max_bytes}, {"dead_max", a->dead_max_jobs},
+        {"dead_max_age_ms", a->dead_max_age_ms}, {"dead_max_bytes", a->dead_max_bytes},
+        {"log_max_bytes", a->log_max_bytes}, {"retry", a->max_retry},
+    };
+    /* clang-format on */
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        show_row(cli, rows[i].name, rows[i].value);
+    if (cli_out_is_table(cli))
+        cli_print(cli, CLI_DIM, "  %-16s", "backoff");
+    else
+        fputs("backoff\t", cli->out);
+    fprintf(cli->out, "%s\n", a->backoff);
 }
 
 static enum weir_err
@@ -101,8 +128,10 @@ show_run(struct cli *cli, const void *opts, char *const *args, struct weir_error
         rc = list_queues(cli, &one, err);
         if (rc == WEIR_OK && !cli_out_is_json(cli) && cli->format != CLI_OUT_ID) {
             rc = weir_queue_audit(cli->client, *args, &a, err);
-            if (rc == WEIR_OK)
+            if (rc == WEIR_OK) {
                 show_counters(cli, &a);
+                show_limits(cli, &a);
+            }
         }
     }
     return rc;
@@ -113,7 +142,7 @@ const struct cli_cmd cmd_queue_show = {
     .verb = "show",
     .group = "Look",
     .args = "Q...",
-    .summary = "sizes and counters of a queue",
+    .summary = "sizes, counters and limits of a queue",
     .examples = "  weir queue show mail\n",
     .min_args = 1,
     .max_args = -1,

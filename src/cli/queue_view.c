@@ -50,6 +50,15 @@ print_json(struct cli *cli, const char *queue, const struct weir_audit *a)
     else
         cli_json_int(json, "next_due_ms", a->next_due - a->now);
     cli_json_int(json, "parked", a->parked);
+    cli_json_int(json, "payload_max_bytes", a->payload_max_bytes);
+    cli_json_int(json, "kept_max", a->kept_max_jobs);
+    cli_json_int(json, "kept_max_bytes", a->kept_max_bytes);
+    cli_json_int(json, "dead_max", a->dead_max_jobs);
+    cli_json_int(json, "dead_max_age_ms", a->dead_max_age_ms);
+    cli_json_int(json, "dead_max_bytes", a->dead_max_bytes);
+    cli_json_int(json, "log_max_bytes", a->log_max_bytes);
+    cli_json_int(json, "max_retry", a->max_retry);
+    cli_json_text(json, "backoff", a->backoff);
     put_since(json, "heartbeat_promote_ms", a->heartbeat_promote, a->now);
     put_since(json, "heartbeat_reclaim_ms", a->heartbeat_reclaim, a->now);
     cli_json_int(json, "retried", a->retried);

@@ -111,10 +111,6 @@ wr_store_reclaim_held(struct wr_store *store, struct wr_queue *queue,
     return rc;
 }
 
-/* What a queue keeps of finished jobs unless its config says otherwise. */
-#define KEPT_MAX_JOBS 10000
-#define KEPT_MAX_BYTES (64 * 1024 * 1024)
-
 enum weir_err
 wr_store_forget(struct wr_store *store, struct wr_queue *queue, size_t limit,
                 struct wr_moved *out, struct weir_error *err)
@@ -126,8 +122,8 @@ wr_store_forget(struct wr_store *store, struct wr_queue *queue, size_t limit,
     wr_call_init(&c, store, queue, wr_pair_forget);
     wr_call_now(&c);
     wr_call_int(&c, (int64_t)limit);
-    wr_call_int(&c, KEPT_MAX_JOBS);
-    wr_call_int(&c, KEPT_MAX_BYTES);
+    wr_call_int(&c, WR_KEPT_MAX_JOBS);
+    wr_call_int(&c, WR_KEPT_MAX_BYTES);
     rc = wr_call_run(&c, err);
     if (rc == WEIR_OK) {
         out->more = wr_call_is(&c, "MORE");
@@ -137,12 +133,6 @@ wr_store_forget(struct wr_store *store, struct wr_queue *queue, size_t limit,
     wr_call_fini(&c);
     return rc;
 }
-
-/* What a queue keeps of dead jobs unless its config says otherwise: enough that nobody
- * meets it by accident, and that a queue nobody looks at ends somewhere. */
-#define DEAD_MAX_JOBS 1000000
-#define DEAD_MAX_AGE_MS (INT64_C(180) * 86400000)
-#define DEAD_MAX_BYTES (INT64_C(1024) * 1024 * 1024)
 
 enum weir_err
 wr_store_trim(struct wr_store *store, struct wr_queue *queue, size_t limit,
@@ -155,9 +145,9 @@ wr_store_trim(struct wr_store *store, struct wr_queue *queue, size_t limit,
     wr_call_init(&c, store, queue, wr_pair_trim);
     wr_call_now(&c);
     wr_call_int(&c, (int64_t)limit);
-    wr_call_int(&c, DEAD_MAX_JOBS);
-    wr_call_int(&c, DEAD_MAX_AGE_MS);
-    wr_call_int(&c, DEAD_MAX_BYTES);
+    wr_call_int(&c, WR_DEAD_MAX_JOBS);
+    wr_call_int(&c, WR_DEAD_MAX_AGE_MS);
+    wr_call_int(&c, WR_DEAD_MAX_BYTES);
     rc = wr_call_run(&c, err);
     if (rc == WEIR_OK) {
         out->more = wr_call_is(&c, "MORE");

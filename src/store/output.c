@@ -12,7 +12,6 @@
 #define TAIL_MAX 49152
 #define PIECE_MAX 4096
 #define RUNS_MAX 4
-#define QUEUE_MAX (64 * 1024 * 1024)
 
 static const char *const logged_words[] = {"OK", "STALE", "GONE", NULL};
 
@@ -48,7 +47,7 @@ wr_store_log(struct wr_store *store, struct wr_queue *queue, const char *worker,
     wr_call_int(&c, TAIL_MAX);
     wr_call_int(&c, PIECE_MAX);
     wr_call_int(&c, RUNS_MAX);
-    wr_call_int(&c, QUEUE_MAX);
+    wr_call_int(&c, WR_LOG_MAX_BYTES);
     for (size_t i = 0; i < n; i++) {
         snprintf(numbers[i], sizeof(numbers[i]), "%lld", (long long)parts[i].at);
         wr_call_arg(&c, parts[i].id);

@@ -28,6 +28,16 @@
 #include "redis/reply.h"
 #include "redis/server.h"
 
+/* What holds for a queue unless its config says otherwise. Of dead jobs enough that
+ * nobody meets it by accident, and that a queue nobody looks at ends somewhere. */
+#define WR_PAYLOAD_MAX_BYTES 1048576
+#define WR_KEPT_MAX_JOBS 10000
+#define WR_KEPT_MAX_BYTES (64 * 1024 * 1024)
+#define WR_DEAD_MAX_JOBS 1000000
+#define WR_DEAD_MAX_AGE_MS (INT64_C(180) * 86400000)
+#define WR_DEAD_MAX_BYTES (INT64_C(1024) * 1024 * 1024)
+#define WR_LOG_MAX_BYTES (64 * 1024 * 1024)
+
 /* A job in `delayed` that waits for another of its order key has this score, or this and
  * its own due time. */
 #define WR_PARKED_MS INT64_C(1000000000000000)

@@ -151,6 +151,7 @@ setup() { use_server main; }
 @test "queue show has sizes and counters" {
     "$WEIR" enqueue t -q s
     exits 0 "$WEIR" queue show s
+    says dead_max
     says $'enqueued\t1'
     exits 1 "$WEIR" queue show nosuch
 }
