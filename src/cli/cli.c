@@ -169,6 +169,8 @@ connect_client(struct cli *cli, struct weir_error *err)
     enum weir_err rc = cli_setting_number(cli->settings, CLI_SET_COMMAND_TIMEOUT,
                                           &o.command_timeout_ms, err);
 
+    if (rc == WEIR_OK)
+        rc = cli_setting_check(cli->settings, CLI_SET_ENGINE, err);
     if (rc == WEIR_OK && o.command_timeout_ms == 0)
         rc = wr_fail(err, WEIR_E_ARG, 0, "command timeout: more than 0");
     if (rc != WEIR_OK)

@@ -18,7 +18,8 @@ enum kind {
     KIND_SECRET,
     KIND_DURATION,
     KIND_COUNT,
-    KIND_SWITCH
+    KIND_SWITCH,
+    KIND_ENGINE
 };
 
 static const struct row {
@@ -77,6 +78,8 @@ is_good(enum kind kind, const char *text)
         return wr_text_int(text, 0, 1000000000, &number);
     case KIND_SWITCH:
         return is_one_of(text, on_words) || is_one_of(text, off_words);
+    case KIND_ENGINE:
+        return strcmp(text, "list") == 0 || strcmp(text, "stream") == 0;
     }
     return false;
 }
@@ -85,6 +88,7 @@ static const char *
 kind_words(enum kind kind)
 {
     return kind == KIND_SWITCH     ? "yes or no"
+           : kind == KIND_ENGINE   ? "list or stream"
            : kind == KIND_DURATION ? "a duration like 250ms, 15s, 5m"
                                    : "a whole number from 0 to 1000000000";
 }
@@ -416,11 +420,20 @@ check_value(const struct value *v, enum kind kind, struct weir_error *err)
 }
 
 enum weir_err
+cli_setting_check(const struct cli_settings *s, enum cli_setting which,
+                  struct weir_error *err)
+{
+    const struct value *v = &s->values[which];
+
+    return v->text ? check_value(v, rows[which].kind, err) : WEIR_OK;
+}
+
+enum weir_err
 cli_setting_switch(const struct cli_settings *s, enum cli_setting which, bool *out,
                    struct weir_error *err)
 {
     const struct value *v = &s->values[which];
-    enum weir_err rc = v->text ? check_value(v, rows[which].kind, err) : WEIR_OK;
+    enum weir_err rc = cli_setting_check(s, which, err);
 
     if (v->text && rc == WEIR_OK)
         *out = is_one_of(v->text, on_words);

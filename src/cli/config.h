@@ -25,7 +25,7 @@
       NULL, TEXT, "file whose first line is the password") \
     X(COMMAND_TIMEOUT, "command_timeout", "--command-timeout", "WEIR_COMMAND_TIMEOUT", NULL, \
       NULL, "5s", DURATION, "how long a call may take") \
-    X(ENGINE, "engine", NULL, "WEIR_ENGINE", NULL, NULL, "list", TEXT, \
+    X(ENGINE, "engine", NULL, "WEIR_ENGINE", NULL, NULL, "list", ENGINE, \
       "of queues that are made by their first job: list or stream") \
     X(OUTPUT, "output", "--output", "WEIR_OUTPUT", NULL, NULL, NULL, TEXT, \
       "form of the answers") \
@@ -97,6 +97,11 @@ void cli_setting_show(const struct cli_settings *settings, enum cli_setting whic
 enum weir_err
 cli_setting_number(const struct cli_settings *settings, enum cli_setting which,
                    int64_t *out, struct weir_error *err) WEIR_MUST_CHECK;
+
+/* Is it, if there is one, what its kind allows? E_CONFIG. */
+enum weir_err
+cli_setting_check(const struct cli_settings *settings, enum cli_setting which,
+                  struct weir_error *err) WEIR_MUST_CHECK;
 
 /* yes or no; *out stays as it is when there is none. E_CONFIG. */
 enum weir_err

@@ -213,3 +213,12 @@ command_names() {
     exits 64 env -u WEIR_URL "$WEIR" dev --dir "$long"
     says 'at most 107'
 }
+
+@test "an engine that does not exist is refused where it is set" {
+    WEIR_ENGINE=tree exits 78 "$WEIR" status
+    says "WEIR_ENGINE: \"tree\" is not list or stream"
+    echo 'engine = tree' >"$BATS_TEST_TMPDIR/c.conf"
+    exits 78 "$WEIR" config check --config "$BATS_TEST_TMPDIR/c.conf"
+    says "c.conf:1: engine: not list or stream"
+    WEIR_ENGINE= exits 0 "$WEIR" queue create q
+}
