@@ -367,12 +367,9 @@ kill_connections(const char *name)
 static int64_t
 lease_left(const char *id)
 {
-    long long end = atoll(redis_do(rig.server, "ZSCORE weir:{q}:processing %s", id));
-    long long seconds = 0, us = 0;
+    struct weir_job_numbers n = rig_numbers(id);
 
-    if (sscanf(redis_do(rig.server, "TIME"), "%lld %lld", &seconds, &us) != 2)
-        return -1;
-    return end - (seconds * 1000 + us / 1000);
+    return n.lease_until - n.now;
 }
 
 static void

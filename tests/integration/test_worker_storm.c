@@ -20,6 +20,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "store/call.h"
 #include "store/scripts.gen.h"
 
 #define JOBS_MAX 10000000
@@ -304,10 +305,16 @@ find_leader(const pid_t *pids, int n)
 #define SWEEP_MS 500 /* between two, while something runs */
 #define WINDOW_MS 2000
 
+static const struct wr_script *
+rig_reclaim(void)
+{
+    return wr_pair_reclaim[rig_is_stream() ? WR_ENGINE_STREAM : WR_ENGINE_LIST];
+}
+
 static size_t
 sweeps_of_a_window(void)
 {
-    return count_calls(&wr_script_list_reclaim, WINDOW_MS);
+    return count_calls(rig_reclaim(), WINDOW_MS);
 }
 
 /* One leads and sweeps, whoever dies; after an outage they do not sweep all at once. */
@@ -340,7 +347,7 @@ a_crowd_sweeps_like_one_whatever_dies_L19(void **state)
     start = wr_clock_ms();
     rig_lose(leader);
     leave_out(pids, &n, leader);
-    while (count_calls(&wr_script_list_reclaim, 100) == 0)
+    while (count_calls(rig_reclaim(), 100) == 0)
         assert_true(wr_clock_ms() - start < 5 * 3000); /* R is 3 s; slow machines */
     print_message("the next sweep came %lld ms after the leader's death\n",
                   (long long)(wr_clock_ms() - start));

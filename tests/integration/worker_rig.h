@@ -33,6 +33,8 @@ void rig_enqueue(struct weir_job job, const char *id, const char *type);
 struct weir_job_numbers rig_numbers(const char *id);
 bool rig_is(const char *id, const char *state);
 
+/* Do the tests run on the stream engine? */
+bool rig_is_stream(void);
 /* Of each test: an empty server (WEIR_TEST_ENGINE=stream: q and other are streams); at
  * its end no worker, and an audit that is good. */
 int rig_setup(void **state);
