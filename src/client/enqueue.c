@@ -521,7 +521,7 @@ wr_client_enqueue_waited(struct weir_client *c, const struct weir_job *job,
     struct prepared p = {0};
     struct weir_enqueued out = {0};
     struct wr_call_slot *slot = NULL;
-    struct wr_admitted answer;
+    struct wr_admitted answer = {0};
     struct wr_queue *queue;
     enum weir_err rc = wr_client_queue(c, job->queue, &queue, err);
 

@@ -55,7 +55,7 @@ struct start {
     const int *fds; /* for 0, 1, ... */
     int fds_n;
     int cgroup_fd; /* of cgroup.procs, or -1 */
-    volatile struct failure *failure;
+    volatile struct failure failure;
     int status_fd; /* -1: the memory is shared */
     pid_t parent;
     const struct wr_exec_limits *limits; /* NULL: none */
@@ -131,7 +131,7 @@ prepare(const struct start *s, enum wr_exec_step *step)
 }
 
 static _Noreturn void
-become_command(const struct start *s)
+become_command(struct start *s)
 {
     enum wr_exec_step step;
     int why = prepare(s, &step);
@@ -149,8 +149,8 @@ become_command(const struct start *s)
 
         (void)!write(s->status_fd, &f, sizeof(f));
     }
-    s->failure->step = step;
-    s->failure->why = why;
+    s->failure.step = step;
+    s->failure.why = why;
     _exit(127);
 }
 
@@ -293,7 +293,7 @@ open_pipes(struct wr_spawn_job *j, int theirs[WR_SPAWN_PIPES])
 /* vfork: no copy of the page tables, and no pthread_atfork handlers (libuv's would open
  * pipes). The child runs on our stack and leaves nothing there that we use: this function
  * has no more variables than it must. When it returns the command runs, or has failed. */
-static pid_t __attribute__((noinline)) fork_command(const struct start *s)
+static pid_t __attribute__((noinline)) fork_command(struct start *s)
 {
     pid_t pid = vfork();
 
@@ -337,8 +337,8 @@ fork_and_read(struct start *s)
     while (n < 0 && errno == EINTR);
     close(status[0]);
     if (n == (ssize_t)sizeof(f)) {
-        s->failure->why = f.why;
-        s->failure->step = f.step;
+        s->failure.why = f.why;
+        s->failure.step = f.step;
     }
     return pid;
 }
@@ -347,15 +347,15 @@ static int
 fork_and_exec(struct wr_spawn_job *j, struct start *s)
 {
     struct wr_spawn *sp = j->spawn;
-    volatile struct failure f = {0};
     pid_t pid;
 
-    s->failure = &f;
+    s->failure.why = 0;
+    s->failure.step = 0;
     s->status_fd = -1;
     pid = sp->vforks ? fork_command(s) : fork_and_read(s);
     if (pid < 0) {
-        f.why = errno;
-    } else if (f.why == 0) {
+        s->failure.why = errno;
+    } else if (s->failure.why == 0) {
         /* setsid made this the group's number too */
         atomic_store(&sp->slots->slot[j->slot].pgid, (int)pid);
         j->pid = pid;
@@ -363,8 +363,8 @@ fork_and_exec(struct wr_spawn_job *j, struct start *s)
     } else {
         waitpid(pid, NULL, 0);
     }
-    j->end.start_step = f.step;
-    return f.why;
+    j->end.start_step = s->failure.step;
+    return s->failure.why;
 }
 
 /* -1 where there is none, or where what it leaves behind may stay. */
