@@ -144,7 +144,7 @@ setup() { use_server main; }
     [ "$("$WEIR" queue ls --json | jq -r '.queue + " " + .engine' | sort | tr '\n' ' ')" = \
         'c stream l list s stream ' ]
     exits 78 "$WEIR" queue create c --engine list
-    exits 64 env WEIR_ENGINE=heap "$WEIR" enqueue t
+    exits 78 env WEIR_ENGINE=heap "$WEIR" enqueue t
     says 'list or stream'
 }
 
