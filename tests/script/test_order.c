@@ -21,18 +21,6 @@ job(const char *id, const char *key, const char *more, const char *due)
 }
 
 static void
-put(const char *id, const char *key)
-{
-    struct wr_admit item = job(id, key, "", NULL);
-    struct wr_admitted out;
-
-    assert_int_equal(wr_store_enqueue(rig.store, rig.queue, &rig.channel, &item, 1, &out,
-                                      NULL, &rig.err),
-                     WEIR_OK);
-    assert_int_equal(out.word, WR_ADMIT_STORED);
-}
-
-static void
 put_later(const char *id, const char *key, const char *due)
 {
     struct wr_admit item = job(id, key, "", due);
@@ -42,6 +30,12 @@ put_later(const char *id, const char *key, const char *due)
                                       NULL, &rig.err),
                      WEIR_OK);
     assert_int_equal(out.word, WR_ADMIT_STORED);
+}
+
+static void
+put(const char *id, const char *key)
+{
+    put_later(id, key, NULL);
 }
 
 /* Everything that can be taken at once. */
