@@ -26,7 +26,7 @@ struct wr_conn {
     const struct wr_sock_ops *io;
     pid_t owner;
     bool broken, holds; /* holds: out has a command that was not sent so far */
-    int64_t last_reply_ms;
+    int64_t opened_ms, last_reply_ms;
     struct wr_buf out;     /* the command being sent */
     struct wr_reply *next; /* a reply that wr_conn_has_reply() found */
     struct wr_resp *resp;
@@ -77,6 +77,12 @@ int64_t
 wr_conn_idle_ms(const struct wr_conn *c)
 {
     return wr_clock_ms() - c->last_reply_ms;
+}
+
+int64_t
+wr_conn_opened_ms(const struct wr_conn *c)
+{
+    return c->opened_ms;
 }
 
 bool
@@ -433,6 +439,7 @@ wr_conn_open(const struct wr_conn_options *o, int64_t deadline_ms, struct wr_con
     c->fd = -1;
     c->io = &wr_sock_plain;
     c->owner = getpid();
+    c->opened_ms = wr_clock_ms();
     c->resp = wr_resp_new(o->reply_max_bytes ? o->reply_max_bytes : REPLY_MAX_BYTES);
     if (!c->resp) {
         conn_free(c);

@@ -48,6 +48,7 @@ void wr_conn_abandon(struct wr_conn *conn); /* after fork: frees, writes nothing
 pid_t wr_conn_owner(const struct wr_conn *conn); /* the process that opened it */
 int wr_conn_fd(const struct wr_conn *conn);      /* for poll(); stays the connection's */
 int64_t wr_conn_idle_ms(const struct wr_conn *conn); /* since the last reply */
+int64_t wr_conn_opened_ms(const struct wr_conn *conn);
 bool wr_conn_is_broken(const struct wr_conn *conn);
 
 /*

@@ -77,8 +77,10 @@ rest(struct wr_io *io, int64_t next)
     }
     if (io->connect_ms > now && io->connect_ms < next)
         next = io->connect_ms;
-    if (io->posted && io->posted_ms + io->block_ms + WR_IO_BLOCK_SLACK_MS < next)
-        next = io->posted_ms + io->block_ms + WR_IO_BLOCK_SLACK_MS;
+    if (wr_io_reply_until(io) < next)
+        next = wr_io_reply_until(io);
+    if (wr_io_listen_at(io) < next)
+        next = wr_io_listen_at(io);
     if (io->registry_ms < next)
         next = io->registry_ms;
     if (io->state != WR_IO_RUN && io->deadline_ms < next)
@@ -129,6 +131,7 @@ setup(struct wr_io *io)
         wr_log_error("%s", err.text);
         return false;
     }
+    wr_key_hint(io->hint_key, wr_store_namespace(io->store), io->o->page->worker);
     return true;
 }
 
@@ -172,6 +175,7 @@ wr_io_run(const struct wr_io_options *o)
             wr_io_post_block(&io, wr_clock_ms());
             rest(&io, next);
         } else {
+            wr_io_listen(&io, wr_clock_ms());
             rest(&io, 0); /* signals and markers, without waiting */
         }
     }

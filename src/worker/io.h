@@ -6,6 +6,7 @@
 #define WR_WORKER_IO_H
 
 #include "redis/conn.h"
+#include "store/keys.h"
 #include "worker/worker_internal.h"
 
 #define WR_IO_CALL_MAX 256        /* jobs reserved or answered in one call */
@@ -29,6 +30,7 @@ struct wr_line {
     bool maybe_ready; /* ask it: a marker came, or the last answer was full */
     bool owes_call;   /* a marker was taken: call, also with nothing wanted */
     bool polled;      /* its marker is being asked for */
+    bool watched;     /* the wait that stands would take its marker */
     int64_t again_ms; /* this queue refused: not before */
     int64_t look_ms;  /* nothing is claimed before: much of it is not for this worker */
     unsigned failures;
@@ -77,8 +79,14 @@ struct wr_io {
     int64_t counted_ms;
     int64_t stop_again_ms, progress_ms, checked_ms;
 
-    struct wr_conn *block; /* waits for markers */
+    struct wr_conn *block; /* waits for hints, and for markers */
+    int64_t block_id;      /* the server's number of it */
+    char hint_key[WR_KEY_MAX];
     bool posted;
+    bool watches;    /* what is posted takes markers too, not hints alone */
+    bool released;   /* it was told to end, so that another can be posted */
+    bool no_release; /* the server does not allow that */
+    int64_t released_ms, rested_ms; /* rested_ms: when the last wait ended */
     /* A reserve that stands behind the wait, so that a wake brings jobs with it. */
     struct wr_line *claim_line; /* NULL: none */
     int64_t claim_call;
@@ -155,12 +163,20 @@ void wr_io_doubt_claim(struct wr_io *io);
 
 /* Posts the blocking command, if there is nothing better to do. */
 void wr_io_post_block(struct wr_io *io, int64_t now);
+/* In a turn that does not call it: waits for hints alone, if it is time. */
+void wr_io_listen(struct wr_io *io, int64_t now);
+int64_t wr_io_listen_at(const struct wr_io *io); /* INT64_MAX: not as things are */
+/* Reads its reply, if it has come. */
+void wr_io_take_marker(struct wr_io *io);
+/* When a reply that has not come by then will not come; INT64_MAX: none is awaited. */
+int64_t wr_io_reply_until(const struct wr_io *io);
+void wr_io_drop_block(struct wr_io *io);
+
+/* ---- io_poll.c ---- */
+
 /* While some queues keep it busy it does not wait for the others: it takes their markers
  * now and then. */
 void wr_io_poll_markers(struct wr_io *io, int64_t now);
-/* Reads its reply, if it has come. */
-void wr_io_take_marker(struct wr_io *io);
-void wr_io_drop_block(struct wr_io *io);
 
 /* ---- io_runs.c ---- */
 

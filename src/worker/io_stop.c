@@ -54,7 +54,7 @@ wr_io_begin_drain(struct wr_io *io, int64_t grace_ms, const char *why)
     wr_io_release_waiting(io);
     wr_io_release_alone(io);
     /* The marker that might be sent to us must not be lost with us. */
-    if (io->posted)
+    if (io->posted && io->watches)
         wr_io_drop_block(io);
     for (struct wr_line *l = io->lines; l; l = l->next)
         l->owes_call = true;

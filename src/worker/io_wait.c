@@ -1,9 +1,19 @@
-/* The wait of an idle I/O thread for the wake markers of its queues. With one queue the
- * claim is sent right behind the wait: when a marker comes the server runs it at once,
- * and a start costs one way there and back less. */
+/*
+ * The blocking connection of a child. An idle one waits for the wake markers of its
+ * queues and for hints about its jobs; one whose slots are all busy for hints alone. So
+ * the wait that stands may have to be another one: then it is told to end, by CLIENT
+ * UNBLOCK from the connection for commands. A marker that came just before is in its
+ * reply as ever.
+ *
+ * With one queue the claim is sent right behind the wait: when a marker comes the server
+ * runs it at once, and a start costs one way there and back less.
+ */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/error.h"
+#include "base/log.h"
 #include "redis/backoff.h"
 #include "redis/conn.h"
 #include "worker/io.h"
@@ -13,16 +23,20 @@
  * workers, since of those that wait the server wakes the one that has waited longest. */
 #define BLOCK_LOST_MS 1000
 #define LOST_MEMORY_MS 30000 /* how long that is remembered */
-#define ASK_MS 5000 /* of work for others: a queue is asked, whatever the markers say */
-#define POLL_MS 50  /* while other queues keep it busy */
-#define POLL_STRICT_MS 5
+#define HINTS_MS 10000
+#define HINTS_SHORT_MS 200 /* where a wait cannot be told to end */
+#define LISTEN_AFTER_MS 50 /* shorter jobs are over before a hint matters */
+#define RELEASED_MS 1000   /* until the reply of one that was told to end */
+#define LISTEN_OPEN_MS 500 /* to connect anew while jobs end: signals must be heard */
+#define KEYS_MAX 1000
 
 void
 wr_io_drop_block(struct wr_io *io)
 {
     wr_conn_close(io->block);
     io->block = NULL;
-    io->posted = false;
+    io->posted = io->released = false;
+    io->rested_ms = wr_clock_ms();
     wr_io_doubt_claim(io);
     io->connect_ms = wr_clock_ms() + wr_backoff_ms(io->failures, WR_IO_AWAY_MAX_MS);
     for (struct wr_line *l = io->lines; l; l = l->next)
@@ -37,12 +51,12 @@ has_slot(const struct wr_io *io, const struct wr_line *l)
 }
 
 static bool
-may_block(struct wr_io *io, int64_t now)
+may_watch(struct wr_io *io, int64_t now)
 {
     bool any = false;
 
-    if (io->posted || now < io->connect_ms || now < io->again_ms ||
-        !wr_io_may_claim(io) || wr_io_jobs_left(io) <= 0)
+    if (now < io->connect_ms || now < io->again_ms || !wr_io_may_claim(io) ||
+        wr_io_jobs_left(io) <= 0)
         return false;
     for (struct wr_line *l = io->lines; l; l = l->next) {
         if (!has_slot(io, l))
@@ -60,16 +74,47 @@ lost_lately(const struct wr_io *io, int64_t now)
     return io->marker_lost_ms > 0 && now - io->marker_lost_ms < LOST_MEMORY_MS;
 }
 
+static void
+note_refusal(struct wr_io *io, const struct weir_error *err)
+{
+    if (!io->no_release)
+        wr_log_warn("a wait cannot be told to end, so a worker with all slots busy may "
+                    "start its next job %d ms late: %s",
+                    HINTS_SHORT_MS, err->text);
+    io->no_release = true;
+}
+
+/* Which one it is to the server. */
+static bool
+ask_id(struct wr_io *io, int64_t deadline)
+{
+    struct weir_error err = {0};
+    struct wr_reply *reply = NULL;
+    enum weir_err rc = wr_conn_do(io->block, deadline, &reply, &err, "CLIENT", "ID",
+                                  (char *)NULL);
+
+    io->block_id = rc == WEIR_OK ? wr_reply_int(reply) : 0;
+    wr_reply_free(reply);
+    if (rc != WEIR_OK && !wr_conn_is_broken(io->block))
+        note_refusal(io, &err);
+    return !wr_conn_is_broken(io->block);
+}
+
 static bool
 open_block(struct wr_io *io, int64_t now)
 {
-    if (!io->block &&
-        wr_server_open(io->server, "weir-wait", now + wr_io_command_timeout(io),
-                       &io->block, NULL) != WEIR_OK) {
-        wr_io_drop_block(io);
-        return false;
-    }
-    return true;
+    int64_t most = wr_io_command_timeout(io), deadline;
+
+    if (io->block)
+        return true;
+    if (io->state != WR_IO_RUN && most > LISTEN_OPEN_MS)
+        most = LISTEN_OPEN_MS;
+    deadline = now + most;
+    if (wr_server_open(io->server, "weir-wait", deadline, &io->block, NULL) == WEIR_OK &&
+        (io->no_release || ask_id(io, deadline)))
+        return true;
+    wr_io_drop_block(io);
+    return false;
 }
 
 /* The lease of what comes counts from the time it was sent, as far as we know: it must be
@@ -81,29 +126,43 @@ may_claim(const struct wr_io *io)
            io->w->lease_ms >= 3 * io->block_ms;
 }
 
-void
-wr_io_post_block(struct wr_io *io, int64_t now)
+/* Hints stand first: markers that come without end do not keep them waiting. */
+static size_t
+fill_keys(struct wr_io *io, struct wr_span *argv)
 {
-    struct wr_span argv[1002];
     size_t n = 0;
-    bool claims;
-    enum weir_err rc;
 
-    if (!may_block(io, now))
-        return;
-    if (!open_block(io, now))
-        return;
-    io->block_ms = lost_lately(io, now) ||
-                           (io->shelved_ms > 0 && now - io->shelved_ms < LOST_MEMORY_MS)
-                       ? BLOCK_LOST_MS
-                       : BLOCK_MS;
     argv[n++] = wr_span_str("BLPOP");
-    for (struct wr_line *l = io->lines; l && n < 1000; l = l->next) {
-        if (has_slot(io, l))
+    argv[n++] = wr_span_str(io->hint_key);
+    for (struct wr_line *l = io->lines; l; l = l->next) {
+        l->watched = io->watches && n < KEYS_MAX && has_slot(io, l);
+        if (l->watched)
             argv[n++] = wr_queue_wake_key(l->queue);
     }
-    argv[n++] = wr_span_str(io->block_ms == BLOCK_MS ? "5" : "1");
-    claims = may_claim(io);
+    return n;
+}
+
+static const char *
+seconds(int64_t ms)
+{
+    return ms == BLOCK_MS        ? "5"
+           : ms == BLOCK_LOST_MS ? "1"
+           : ms == HINTS_MS      ? "10"
+                                 : "0.2";
+}
+
+static void
+post(struct wr_io *io, int64_t ms, int64_t now)
+{
+    struct wr_span argv[KEYS_MAX + 2];
+    bool claims = io->watches && may_claim(io);
+    enum weir_err rc;
+    size_t n;
+
+    if (!open_block(io, now))
+        return;
+    n = fill_keys(io, argv);
+    argv[n++] = wr_span_str(seconds(ms));
     rc = claims ? wr_conn_hold(io->block, argv, n, NULL)
                 : wr_conn_send(io->block, argv, n, now + wr_io_command_timeout(io), NULL);
     if (rc != WEIR_OK) {
@@ -112,69 +171,102 @@ wr_io_post_block(struct wr_io *io, int64_t now)
     }
     io->posted = true;
     io->posted_ms = now;
+    io->block_ms = ms;
     if (claims && !wr_io_post_claim(io, io->lines, now))
         wr_io_drop_block(io);
 }
 
-/* Asks of these queues are due: their last one said that they were empty. */
+/* Is there a queue with a slot whose marker the wait that stands would not take? */
 static bool
-is_unwatched(const struct wr_line *l)
+misses_one(const struct wr_io *io)
 {
-    return !l->maybe_ready && !l->owes_call && l->failures == 0;
+    size_t watched = 0;
+    bool missed = false;
+
+    for (const struct wr_line *l = io->lines; l; l = l->next) {
+        watched += l->watched;
+        missed = missed || (!l->watched && has_slot(io, l));
+    }
+    return missed && watched + 2 < KEYS_MAX;
 }
 
-static bool
-send_polls(struct wr_io *io, int64_t now, int64_t deadline)
+/* By a connection that is older than the wait's: a newer one may lead to another server,
+ * on which the number is somebody else's. */
+static enum weir_err
+unblock(struct wr_io *io, int64_t now, struct weir_error *err)
 {
-    for (struct wr_line *l = io->lines; l; l = l->next) {
-        struct wr_span argv[] = {wr_span_str("LPOP"), wr_queue_wake_key(l->queue)};
+    int64_t deadline = now + wr_io_command_timeout(io);
+    struct wr_reply *reply = NULL;
+    struct wr_conn *conn;
+    enum weir_err rc = wr_server_take(io->server, deadline, &conn, err);
+    char id[24];
 
-        if (now - l->asked_ms > ASK_MS)
-            l->maybe_ready = true; /* its marker may have been lost */
-        l->polled = is_unwatched(l);
-        if (l->polled && wr_conn_send(io->block, argv, 2, deadline, NULL) != WEIR_OK)
-            return false;
-    }
-    return true;
+    if (rc != WEIR_OK)
+        return rc;
+    snprintf(id, sizeof(id), "%lld", (long long)io->block_id);
+    if (wr_conn_opened_ms(conn) > wr_conn_opened_ms(io->block))
+        rc = WEIR_E_CONNECT;
+    else
+        rc = wr_conn_do(conn, deadline, &reply, err, "CLIENT", "UNBLOCK", id,
+                        (char *)NULL);
+    wr_reply_free(reply);
+    wr_server_give(io->server, conn);
+    return rc;
 }
 
-static bool
-take_polls(struct wr_io *io, int64_t deadline)
+/* Its reply comes at once; or has come, then that is what was to be waited for. */
+static void
+release(struct wr_io *io, int64_t now)
 {
-    for (struct wr_line *l = io->lines; l; l = l->next) {
-        struct wr_reply *reply;
+    struct weir_error err = {0};
+    enum weir_err rc;
 
-        if (!l->polled)
-            continue;
-        if (wr_conn_recv(io->block, deadline, &reply, NULL) != WEIR_OK)
-            return false;
-        l->owes_call = wr_reply_kind(reply) == WR_REPLY_STRING;
-        l->maybe_ready = l->owes_call;
-        wr_reply_free(reply);
-    }
-    return true;
+    if (io->released || io->no_release)
+        return;
+    rc = unblock(io, now, &err);
+    io->released = rc == WEIR_OK;
+    io->released_ms = now;
+    if (rc == WEIR_E_DENIED || rc == WEIR_E_SERVER)
+        note_refusal(io, &err);
+    if (rc != WEIR_OK)
+        wr_io_drop_block(io); /* a new one waits for all from its begin */
 }
 
 void
-wr_io_poll_markers(struct wr_io *io, int64_t now)
+wr_io_post_block(struct wr_io *io, int64_t now)
 {
-    int64_t deadline = now + wr_io_command_timeout(io);
-    bool busy = false, any = false;
+    bool short_wait = lost_lately(io, now) ||
+                      (io->shelved_ms > 0 && now - io->shelved_ms < LOST_MEMORY_MS);
 
-    for (struct wr_line *l = io->lines; l; l = l->next) {
-        busy = busy || l->maybe_ready;
-        any = any || is_unwatched(l);
-    }
-    /* Without a slot the markers would only be put back. */
-    any = any && (io->w->reserved > 0 ||
-                  io->outstanding + io->doubt < io->runner->slots + wr_io_ending(io));
-    if (!busy || !any || io->posted || now < io->connect_ms || !wr_io_may_claim(io) ||
-        now < io->polled_ms + (io->w->strict ? POLL_STRICT_MS : POLL_MS))
+    if (!may_watch(io, now)) {
+        wr_io_listen(io, now);
         return;
-    io->polled_ms = now;
-    if (open_block(io, now) &&
-        (!send_polls(io, now, deadline) || !take_polls(io, deadline)))
-        wr_io_drop_block(io);
+    }
+    if (!io->posted) {
+        io->watches = true;
+        post(io, short_wait ? BLOCK_LOST_MS : BLOCK_MS, now);
+    } else if (misses_one(io)) {
+        release(io, now);
+    }
+}
+
+int64_t
+wr_io_listen_at(const struct wr_io *io)
+{
+    int64_t at = io->rested_ms + LISTEN_AFTER_MS;
+
+    if (io->posted || io->outstanding == 0 || io->failures > 0 || io->state == WR_IO_STOP)
+        return INT64_MAX;
+    return at > io->connect_ms ? at : io->connect_ms;
+}
+
+void
+wr_io_listen(struct wr_io *io, int64_t now)
+{
+    if (now < wr_io_listen_at(io))
+        return;
+    io->watches = false;
+    post(io, io->no_release ? HINTS_SHORT_MS : HINTS_MS, now);
 }
 
 /* The one that has not been asked for the longest time. */
@@ -206,11 +298,41 @@ look_without_marker(struct wr_io *io)
         l->maybe_ready = true;
 }
 
+/* The server's own timeout follows its wall clock, which may stand still. */
+int64_t
+wr_io_reply_until(const struct wr_io *io)
+{
+    int64_t until = io->posted_ms + io->block_ms + WR_IO_BLOCK_SLACK_MS;
+
+    if (!io->posted)
+        return INT64_MAX;
+    if (io->released && io->released_ms + RELEASED_MS < until)
+        until = io->released_ms + RELEASED_MS;
+    return until;
+}
+
+static bool
+is_same(struct wr_span a, struct wr_span b)
+{
+    return a.len == b.len && memcmp(a.ptr, b.ptr, a.len) == 0;
+}
+
+/* A hint, or the marker of one of the queues. */
+static void
+take_key(struct wr_io *io, struct wr_span key)
+{
+    if (is_same(key, wr_span_str(io->hint_key)))
+        wr_lease_hint(io->o->lease);
+    for (struct wr_line *l = io->lines; l; l = l->next) {
+        if (is_same(key, wr_queue_wake_key(l->queue)))
+            l->owes_call = l->maybe_ready = true;
+    }
+}
+
 void
 wr_io_take_marker(struct wr_io *io)
 {
     struct wr_reply *reply;
-    struct wr_span key;
 
     if (!io->posted)
         return;
@@ -219,31 +341,27 @@ wr_io_take_marker(struct wr_io *io)
         return;
     }
     if (!wr_conn_has_reply(io->block)) {
-        /* The server's own timeout follows its wall clock, which may stand still. */
-        if (wr_clock_ms() > io->posted_ms + io->block_ms + WR_IO_BLOCK_SLACK_MS)
+        if (wr_clock_ms() > wr_io_reply_until(io))
             wr_io_drop_block(io);
         return;
     }
     io->posted = false;
-    io->polled_ms = wr_clock_ms(); /* till now all were watched */
+    io->rested_ms = wr_clock_ms();
+    if (io->watches)
+        io->polled_ms = io->rested_ms; /* till now all were watched */
     if (wr_conn_recv(io->block, wr_clock_ms() + 1000, &reply, NULL) != WEIR_OK ||
         wr_reply_kind(reply) == WR_REPLY_ERROR) {
         wr_reply_free(reply);
         wr_io_drop_block(io);
         return;
     }
-    key = wr_reply_span(wr_reply_at(reply, 0));
-    io->timed_out = wr_reply_kind(reply) == WR_REPLY_NIL;
     atomic_store(&io->o->page->contact_ms, wr_clock_ms());
-    for (struct wr_line *l = io->lines; l; l = l->next) {
-        struct wr_span wake = wr_queue_wake_key(l->queue);
-        bool mine = wake.len == key.len && memcmp(wake.ptr, key.ptr, key.len) == 0;
-
-        if (mine)
-            l->owes_call = l->maybe_ready = true;
-    }
+    io->timed_out = wr_reply_kind(reply) == WR_REPLY_NIL && io->watches && !io->released;
+    io->released = false;
     if (io->timed_out)
         look_without_marker(io);
+    else if (wr_reply_kind(reply) == WR_REPLY_ARRAY)
+        take_key(io, wr_reply_span(wr_reply_at(reply, 0)));
     wr_reply_free(reply);
     if (io->claim_line && !wr_io_take_claim(io))
         wr_io_drop_block(io);

@@ -1,7 +1,8 @@
 /*
- * The lease thread: renews what this child holds, hears of cancels, and stops jobs whose
- * lease may soon be somebody else's. It has its own connections, so neither handlers nor
- * the I/O thread can starve it; and it renews nothing for an I/O thread that is stuck.
+ * The lease thread: renews what this child holds, hears so of cancels, and stops jobs
+ * whose lease may soon be somebody else's. It has its own connection, so neither handlers
+ * nor the I/O thread can starve it; and it renews nothing for an I/O thread that is
+ * stuck.
  */
 #include <errno.h>
 #include <poll.h>
@@ -14,7 +15,6 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "store/keys.h"
 #include "worker/worker_internal.h"
 
 #define WAITING_MAX_MS 2000 /* a job that waits longer for its slot is not renewed */
@@ -28,8 +28,8 @@ struct wr_lease_thread {
     _Atomic int64_t *io_tick_ms;
     struct wr_server *server;
     struct wr_store *store;
-    struct wr_hints hints;
-    int stop_fd;
+    int wake_fd; /* eventfd */
+    _Atomic bool hinted, stopping;
     pthread_t thread;
     int64_t renew_at_ms, excused_until_ms;
     size_t held_n;      /* at the last renewal */
@@ -271,16 +271,25 @@ io_is_alive(const struct wr_lease_thread *t)
     return wr_clock_ms() - atomic_load(t->io_tick_ms) < t->worker->lease_ms + IO_SLACK_MS;
 }
 
+/* While Redis is away no hint may take the time that fencing needs. */
+static bool
+must_renew_now(struct wr_lease_thread *t)
+{
+    bool hinted = atomic_exchange(&t->hinted, false);
+
+    return (hinted && !t->away) || wr_clock_ms() >= t->renew_at_ms;
+}
+
 static void *
 lease_main(void *arg)
 {
     struct wr_lease_thread *t = arg;
     int64_t period = t->worker->lease_ms / 3;
-    bool hinted = false;
 
     for (;;) {
         int64_t began_ms = wr_clock_ms(), now, next, wait_ms;
-        struct pollfd p[2];
+        struct pollfd p = {.fd = t->wake_fd, .events = POLLIN};
+        eventfd_t count;
 
         if (!io_is_alive(t)) {
             wr_log_error(
@@ -290,23 +299,18 @@ lease_main(void *arg)
         }
         /* Before the renewal too: it may take long, and we may have been frozen. */
         (void)fence_all(t);
-        if (hinted || wr_clock_ms() >= t->renew_at_ms)
+        if (must_renew_now(t))
             t->renew_at_ms = wr_clock_ms() + (renew_all(t) ? period : period / 4 + 1);
         next = fence_all(t);
         next = t->renew_at_ms < next ? t->renew_at_ms : next;
-        /* While Redis is away nothing may take the time that fencing needs. */
-        if (!t->away || t->held_n == 0)
-            wr_hints_post(&t->hints);
-        p[0] = (struct pollfd){.fd = t->stop_fd, .events = POLLIN};
-        p[1] = (struct pollfd){.fd = wr_hints_fd(&t->hints), .events = POLLIN};
         now = wr_clock_ms();
         wait_ms = next > now ? next - now : 0;
-        poll(p, 2, (int)wait_ms);
+        if (poll(&p, 1, (int)wait_ms) > 0)
+            (void)eventfd_read(t->wake_fd, &count);
         if (wr_clock_ms() - began_ms - wait_ms > IO_SLACK_MS)
             t->excused_until_ms = wr_clock_ms() + IO_SLACK_MS;
-        if (p[0].revents)
+        if (atomic_load(&t->stopping))
             return NULL;
-        hinted = wr_hints_take(&t->hints);
     }
 }
 
@@ -326,17 +330,14 @@ wr_lease_start(const struct weir_worker *w, struct wr_runner *runner, const char
     t->runner = runner;
     t->io_tick_ms = io_tick_ms;
     snprintf(t->me, sizeof(t->me), "%s", worker);
-    t->stop_fd = eventfd(0, EFD_CLOEXEC);
+    t->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     rc = wr_worker_connect(w, "weir-lease", 1, timeout, &t->server, &t->store, err);
-    if (rc == WEIR_OK)
-        wr_hints_init(&t->hints, t->server, wr_store_namespace(t->store), worker,
-                      timeout);
     if (rc == WEIR_OK && pthread_create(&t->thread, NULL, lease_main, t) != 0)
         rc = wr_fail(err, WEIR_E_NO_MEMORY, errno, "lease thread");
     if (rc != WEIR_OK) {
         wr_store_free(t->store);
         wr_server_free(t->server);
-        close(t->stop_fd);
+        close(t->wake_fd);
         free(t);
         return rc;
     }
@@ -344,18 +345,30 @@ wr_lease_start(const struct weir_worker *w, struct wr_runner *runner, const char
     return WEIR_OK;
 }
 
+static void
+wake(struct wr_lease_thread *t)
+{
+    (void)eventfd_write(t->wake_fd, 1); /* fails only when it stands at its limit */
+}
+
+void
+wr_lease_hint(struct wr_lease_thread *t)
+{
+    atomic_store(&t->hinted, true);
+    wake(t);
+}
+
 void
 wr_lease_stop(struct wr_lease_thread *t)
 {
     if (!t)
         return;
-    if (eventfd_write(t->stop_fd, 1) != 0)
-        return;
+    atomic_store(&t->stopping, true);
+    wake(t);
     pthread_join(t->thread, NULL);
-    wr_hints_close(&t->hints);
     wr_store_free(t->store);
     wr_server_free(t->server);
-    close(t->stop_fd);
+    close(t->wake_fd);
     free(t);
 }
 

@@ -248,6 +248,8 @@ wr_lease_start(const struct weir_worker *w, struct wr_runner *runner, const char
                _Atomic int64_t *io_tick_ms, struct wr_lease_thread **out,
                struct weir_error *err) WEIR_MUST_CHECK;
 void wr_lease_stop(struct wr_lease_thread *t); /* NULL is allowed */
+/* Something changed about what this child holds: asked now, not at the next renewal. */
+void wr_lease_hint(struct wr_lease_thread *t);
 /* Leases cannot be renewed now: nothing may be claimed. */
 bool wr_lease_is_away(const struct wr_lease_thread *t);
 
