@@ -1,7 +1,7 @@
 --- hint: tells a worker at once that something about its jobs changed.
 --
 -- @flags allow-oom
--- @key hint LIST what the worker's lease thread blocks on
+-- @key hint LIST what the worker blocks on
 -- @arg text what changed
 -- @returns OK told
 -- @cost O(1)

@@ -86,7 +86,7 @@ struct wr_io {
     bool watches;    /* what is posted takes markers too, not hints alone */
     bool released;   /* it was told to end, so that another can be posted */
     bool no_release; /* the server does not allow that */
-    int64_t released_ms, rested_ms; /* rested_ms: when the last wait ended */
+    int64_t released_ms, rested_ms; /* rested_ms: since no marker was waited for */
     /* A reserve that stands behind the wait, so that a wake brings jobs with it. */
     struct wr_line *claim_line; /* NULL: none */
     int64_t claim_call;

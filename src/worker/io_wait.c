@@ -346,9 +346,8 @@ wr_io_take_marker(struct wr_io *io)
         return;
     }
     io->posted = false;
-    io->rested_ms = wr_clock_ms();
-    if (io->watches)
-        io->polled_ms = io->rested_ms; /* till now all were watched */
+    if (io->watches) /* till now all were watched */
+        io->polled_ms = io->rested_ms = wr_clock_ms();
     if (wr_conn_recv(io->block, wr_clock_ms() + 1000, &reply, NULL) != WEIR_OK ||
         wr_reply_kind(reply) == WR_REPLY_ERROR) {
         wr_reply_free(reply);

@@ -1,7 +1,7 @@
 /*
  * The wait of an idle worker and the claim right behind it, under fire: its connection is
  * cut again and again, before a job comes, after it, and between the marker and the
- * claim.
+ * claim. And the wait of a busy one, for hints alone, which ends when a slot is free.
  */
 #include "integration/worker_rig.h"
 
@@ -25,6 +25,7 @@
 static struct shared {
     _Atomic int runs[JOBS_MAX];
     _Atomic int64_t began_ms[JOBS_MAX];
+    _Atomic int busy, go; /* handlers that wait, and how many of them may end */
 } * shared;
 
 static enum weir_outcome
@@ -38,10 +39,24 @@ note(struct weir_delivery *d, void *context)
     return WEIR_DONE;
 }
 
+static enum weir_outcome
+hold(struct weir_delivery *d, void *context)
+{
+    int i = atoi(weir_delivery_id(d)), turn = ++shared->busy;
+
+    (void)context;
+    shared->began_ms[i] = wr_clock_ms();
+    shared->runs[i]++;
+    while (shared->go < turn && !weir_delivery_should_stop(d))
+        usleep(1000);
+    return weir_delivery_should_stop(d) ? WEIR_RETRY : WEIR_DONE;
+}
+
 static void
 handlers(struct weir_worker *w)
 {
-    if (weir_worker_handle(w, "note", note, NULL, NULL) != WEIR_OK)
+    if (weir_worker_handle(w, "note", note, NULL, NULL) != WEIR_OK ||
+        weir_worker_handle(w, "hold", hold, NULL, NULL) != WEIR_OK)
         _exit(70);
 }
 
@@ -261,6 +276,123 @@ a_claim_in_doubt_is_handed_back_by_a_worker_that_ends(void **state)
     proxy_stop(proxy);
 }
 
+/* ---- with all slots busy ---- */
+
+static pid_t
+start_small_worker(int64_t grace_ms)
+{
+    static const char *const queues[] = {"q", NULL};
+
+    return rig_start_with((struct weir_worker_options){
+        .queues = queues, .concurrency = 1, .lease_ms = 60000, .grace_ms = grace_ms});
+}
+
+static void
+cancel(int i)
+{
+    enum weir_cancel_result how;
+    char id[16];
+    int64_t start = wr_clock_ms();
+
+    snprintf(id, sizeof(id), "%d", i);
+    assert_int_equal(weir_job_cancel(rig.client, "q", id, &how, NULL), WEIR_OK);
+    assert_int_equal(how, WEIR_CANCEL_FLAGGED);
+    AWAIT(rig_is(id, "gone"));
+    if (wr_clock_ms() - start > SOON_MS) /* a renewal would take 20 s */
+        fail_msg("cancelled after %lld ms", (long long)(wr_clock_ms() - start));
+}
+
+static void
+a_cancel_is_heard_at_once_by_a_worker_that_has_no_slot_free_X01(void **state)
+{
+    (void)state;
+    start_small_worker(0);
+    for (int i = 0; i < 3; i++) {
+        rig_enqueue(JOB(), (char[]){(char)('0' + i), '\0'}, "hold");
+        AWAIT(shared->runs[i] > 0);
+        if (i > 0)
+            AWAIT(wait_id() > 0);
+        if (i > 1) {
+            cut();
+            AWAIT(wait_id() > 0);
+        }
+        cancel(i);
+    }
+    assert_int_equal(audit_of(rig.client, "q").cancelled_processing, 3);
+}
+
+static void
+a_cancel_is_heard_at_once_by_a_worker_that_ends_X01(void **state)
+{
+    pid_t pid = start_small_worker(60000);
+
+    (void)state;
+    rig_enqueue(JOB(), "0", "hold");
+    AWAIT(shared->runs[0] > 0);
+    kill(pid, SIGTERM);
+    usleep(100000);
+    cancel(0);
+    assert_int_equal(rig_end(pid, 0), 0);
+}
+
+/* Long jobs and short ones come one by one, just before the end of the one before, just
+ * after it, or later. */
+static void
+all_start_soon(int n, bool cuts)
+{
+    unsigned seed = seeded();
+
+    start_small_worker(0);
+    for (int i = 0; i < n; i++) {
+        char id[16];
+        int64_t begin;
+
+        snprintf(id, sizeof(id), "%d", i);
+        if (rand_r(&seed) % 2)
+            usleep((unsigned)rand_r(&seed) % 5000);
+        begin = wr_clock_ms();
+        rig_enqueue(JOB(), id, "hold");
+        AWAIT(shared->runs[i] > 0);
+        if (shared->began_ms[i] - begin > SOON_MS)
+            fail_msg("job %d began after %lld ms", i,
+                     (long long)(shared->began_ms[i] - begin));
+        if (rand_r(&seed) % 4)
+            AWAIT(wait_id() > 0); /* for hints */
+        if (cuts && rand_r(&seed) % 3 == 0)
+            cut();
+        shared->go = i + 1;
+        if (cuts && rand_r(&seed) % 3 == 0)
+            cut();
+    }
+    check(n);
+}
+
+static void
+a_slot_that_gets_free_is_filled_as_soon_as_a_job_comes(void **state)
+{
+    (void)state;
+    all_start_soon(40, false);
+}
+
+static void
+so_it_is_while_the_wait_is_cut(void **state)
+{
+    (void)state;
+    all_start_soon(40, true);
+}
+
+static void
+so_it_is_where_no_wait_may_be_told_to_end(void **state)
+{
+    (void)state;
+    redis_do(rig.server, "ACL SETUSER default -client|unblock");
+    all_start_soon(10, false);
+    rig_enqueue(JOB(), "10", "hold");
+    AWAIT(shared->runs[10] > 0);
+    cancel(10);
+    redis_do(rig.server, "ACL SETUSER default +client|unblock");
+}
+
 int
 main(void)
 {
@@ -270,6 +402,11 @@ main(void)
         TEST(a_claim_whose_answer_was_lost_is_asked_for_again),
         TEST(a_claim_in_doubt_is_handed_back_by_a_worker_that_ends),
         TEST(no_job_is_lost_that_trickles_in_while_the_wait_is_cut),
+        TEST(a_cancel_is_heard_at_once_by_a_worker_that_has_no_slot_free_X01),
+        TEST(a_cancel_is_heard_at_once_by_a_worker_that_ends_X01),
+        TEST(a_slot_that_gets_free_is_filled_as_soon_as_a_job_comes),
+        TEST(so_it_is_while_the_wait_is_cut),
+        TEST(so_it_is_where_no_wait_may_be_told_to_end),
     };
     int failed;
 
