@@ -85,28 +85,6 @@ rig_is(const char *id, const char *state)
     return strcmp(job_state(rig.client, "q", id), state) == 0;
 }
 
-bool
-rig_is_stream(void)
-{
-    const char *engine = getenv("WEIR_TEST_ENGINE");
-
-    return engine && strcmp(engine, "stream") == 0;
-}
-
-/* A queue that nobody made is a list. */
-static void
-make_queues(void)
-{
-    bool made;
-
-    if (!rig_is_stream())
-        return;
-    assert_int_equal(weir_queue_create(rig.client, "q", "stream", NULL, &made, NULL),
-                     WEIR_OK);
-    assert_int_equal(weir_queue_create(rig.client, "other", "stream", NULL, &made, NULL),
-                     WEIR_OK);
-}
-
 int
 rig_setup(void **state)
 {
@@ -118,7 +96,6 @@ rig_setup(void **state)
     rig.workers_n = 0;
     rig.url = NULL;
     assert_int_equal(weir_client_open(&o, &rig.client, NULL), WEIR_OK);
-    make_queues();
     return 0;
 }
 
@@ -160,6 +137,7 @@ rig_teardown(void **state)
 {
     (void)state;
     audit_all(false);
+    engine_check(rig.server);
     while (rig.workers_n > 0)
         worker_end(rig.workers[--rig.workers_n], SIGTERM);
     audit_all(true);

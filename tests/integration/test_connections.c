@@ -135,8 +135,7 @@ start_worker(size_t processes)
     for (int i = 0; i < QUEUES; i++) {
         snprintf(names[i], sizeof(names[i]), "q%d", i);
         queues[i] = names[i];
-        assert_int_equal(weir_queue_create(rig.client, names[i],
-                                           getenv("WEIR_TEST_ENGINE"), NULL, &made, NULL),
+        assert_int_equal(weir_queue_create(rig.client, names[i], NULL, NULL, &made, NULL),
                          WEIR_OK);
     }
     return rig_start_with((struct weir_worker_options){.queues = queues,

@@ -22,6 +22,7 @@
 #include "client/client_internal.h"
 #include "sched/cron_fire.h"
 #include "sched/sched.h"
+#include "support/engine.h"
 #include "support/redis_server.h"
 #include "support/worker_process.h"
 
@@ -203,6 +204,14 @@ fresh(void **state)
     o.url = url;
     assert_int_equal(weir_client_open(&o, &client, NULL), WEIR_OK);
     assert_int_equal(wr_store_queue(store, "q", &queue, NULL), WEIR_OK);
+    return 0;
+}
+
+static int
+same_engine(void **state)
+{
+    (void)state;
+    engine_check(redis);
     return 0;
 }
 
@@ -553,25 +562,21 @@ a_run_that_waits_starts_when_the_one_before_has_ended__C14(void **state)
     end(pid);
 }
 
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fresh, same_engine)
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(five_schedulers_make_one_job_a_tick__C01_C16, fresh),
-        cmocka_unit_test_setup(an_entry_added_by_a_client_fires_at_its_next_tick__C15,
-                               fresh),
-        cmocka_unit_test_setup(a_timer_that_wakes_early_makes_no_second_job__C08, fresh),
-        cmocka_unit_test_setup(the_death_of_the_leader_costs_no_tick__C02, fresh),
-        cmocka_unit_test_setup(missed_ticks_make_as_many_jobs_as_the_entry_wants__C04,
-                               fresh),
-        cmocka_unit_test_setup(a_preview_is_what_a_simulated_year_fires__C12, fresh),
-        cmocka_unit_test_setup(
-            a_leader_without_zone_files_leaves_it_to_others_and_never_takes_utc__C07,
-            fresh),
-        cmocka_unit_test_setup(
-            an_entry_that_many_change_has_one_tick_and_none_when_removed__C09, fresh),
-        cmocka_unit_test_setup(a_run_that_waits_starts_when_the_one_before_has_ended__C14,
-                               fresh),
+        TEST(five_schedulers_make_one_job_a_tick__C01_C16),
+        TEST(an_entry_added_by_a_client_fires_at_its_next_tick__C15),
+        TEST(a_timer_that_wakes_early_makes_no_second_job__C08),
+        TEST(the_death_of_the_leader_costs_no_tick__C02),
+        TEST(missed_ticks_make_as_many_jobs_as_the_entry_wants__C04),
+        TEST(a_preview_is_what_a_simulated_year_fires__C12),
+        TEST(a_leader_without_zone_files_leaves_it_to_others_and_never_takes_utc__C07),
+        TEST(an_entry_that_many_change_has_one_tick_and_none_when_removed__C09),
+        TEST(a_run_that_waits_starts_when_the_one_before_has_ended__C14),
     };
 
     return RUN_TESTS("cron", tests, open_all, close_all);

@@ -144,6 +144,7 @@ what_goes_in_comes_out_while_the_queue_moves(void **state)
     (void)state;
     memset(shared, 0, sizeof(*shared));
     rig_enqueue(JOB(), "0", "note"); /* now there is a queue */
+    engine_is_free(rig.server, "q");
     rig_start();
     rig_start();
     producer = fork();
@@ -177,6 +178,7 @@ a_worker_that_waits_finds_the_queue_again(void **state)
     (void)state;
     memset(shared, 0, sizeof(*shared));
     rig_enqueue(JOB(), "1", "note");
+    engine_is_free(rig.server, "q");
     rig_start();
     AWAIT(shared->runs[1] == 1);
     for (int i = 2; i < 8; i++) {
@@ -200,6 +202,7 @@ a_job_that_runs_too_long_stops_the_move_alone(void **state)
     (void)state;
     memset(shared, 0, sizeof(*shared));
     rig_enqueue(JOB(), "1", "never");
+    engine_is_free(rig.server, "q");
     assert_int_equal(
         weir_queue_migrate(rig.client, "q", engine_of("q"), NULL, &moved, NULL), WEIR_OK);
     from = engine_of("q");
@@ -258,7 +261,7 @@ main(void)
         return 70;
     rig.handlers = all_handlers;
     rig.server = redis_server_start(NULL);
-    failed = cmocka_run_group_tests_name("migrate", tests, NULL, NULL);
+    failed = RUN_TESTS("migrate", tests, NULL, NULL);
     redis_server_stop(rig.server);
     return failed;
 }

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "sched/sched.h"
+#include "support/engine.h"
 #include "support/redis_server.h"
 #include "support/worker_process.h"
 
@@ -239,6 +240,14 @@ fresh(void **state)
     return 0;
 }
 
+static int
+same_engine(void **state)
+{
+    (void)state;
+    engine_check(redis);
+    return 0;
+}
+
 /* ---- promotion ---- */
 
 #define JOBS 100
@@ -305,7 +314,7 @@ an_earlier_job_wakes_a_leader_that_sleeps_until_a_later_one(void **unused)
 
         snprintf(id, sizeof(id), "soon%d", i);
         put(id, "+100");
-        AWAIT(size_of("LLEN", "ready") == i + 1);
+        AWAIT(engine_ready(redis, "q") == i + 1);
         assert_in_range(wr_clock_ms() - began, 99, HANG_MS);
     }
     stop(&r);
@@ -349,7 +358,7 @@ T03_a_job_due_in_the_year_9999_waits_and_costs_nothing(void **unused)
     AWAIT(strcmp(redis_do(redis, "EXISTS weir:{q}:heartbeat:promote"), "1") == 0);
     before = commands();
     put("now", "+300");
-    AWAIT(size_of("LLEN", "ready") == 1);
+    AWAIT(engine_ready(redis, "q") == 1);
     assert_true(commands() - before < 30);
     assert_int_equal(size_of("ZCARD", "delayed"), 4);
     assert_int_equal(stat_of("promoted"), 1);
@@ -378,7 +387,7 @@ a_backlog_of_due_jobs_is_promoted_in_batches(void **unused)
             WEIR_OK);
     }
     start(&r, 15000);
-    AWAIT(size_of("LLEN", "ready") == 5000);
+    AWAIT(engine_ready(redis, "q") == 5000);
     assert_int_equal(stat_of("promoted"), 5000);
     stop(&r);
 }
@@ -457,7 +466,7 @@ a_killed_leader_is_replaced_and_nothing_stays_delayed(void **unused)
     kill_process(a);
     put("soon", "+50");
     began = wr_clock_ms();
-    AWAIT(size_of("LLEN", "ready") == 1);
+    AWAIT(engine_ready(redis, "q") == 1);
     assert_true(wr_clock_ms() - began < 5000 + HANG_MS); /* three looks and a bit */
     *strrchr(holder, ' ') = '\0';
     assert_null(strstr(redis_do(redis, "GET weir:{q}:lock"), holder));
@@ -504,7 +513,7 @@ a_queue_that_is_made_later_is_found_and_listened_to(void **unused)
     AWAIT(strcmp(redis_do(redis, "EXISTS weir:{later}:due"), "0") == 0);
     began = wr_clock_ms();
     put_in(later, "b", "\nx", "+50");
-    AWAIT(strcmp(redis_do(redis, "LLEN weir:{later}:ready"), "1") == 0);
+    AWAIT(engine_ready(redis, "later") == 1);
     assert_true(wr_clock_ms() - began < HANG_MS);
     stop(&r);
 }
@@ -529,7 +538,7 @@ a_broken_queue_does_not_hold_up_the_others(void **unused)
         snprintf(id, sizeof(id), "j%d", i);
         began = wr_clock_ms();
         put(id, "+50");
-        AWAIT(size_of("LLEN", "ready") == i + 1);
+        AWAIT(engine_ready(redis, "q") == i + 1);
         assert_true(wr_clock_ms() - began < HANG_MS);
     }
     assert_string_equal(redis_do(redis, "ZCARD weir:{broken}:delayed"), "1");
@@ -719,7 +728,7 @@ a_restarted_server_is_served_again(void **unused)
         snprintf(id, sizeof(id), "j%d", i);
         put(id, "+100");
         began = wr_clock_ms();
-        AWAIT(size_of("LLEN", "ready") == i);
+        AWAIT(engine_ready(redis, "q") == i);
         assert_true(wr_clock_ms() - began < 5000 + HANG_MS);
     }
     stop(&r);
@@ -733,12 +742,12 @@ a_server_that_is_away_for_long_is_found_again(void **unused)
     (void)unused;
     put("soon", "+100");
     start(&r, 1500);
-    AWAIT(size_of("LLEN", "ready") == 1);
+    AWAIT(engine_ready(redis, "q") == 1);
     redis_server_kill(redis);
     poll(NULL, 0, COMMAND_TIMEOUT_MS + 500); /* the outage: longer than one call lasts */
     redis_server_restart(redis);
     put("later", "+100");
-    AWAIT(size_of("LLEN", "ready") == 2);
+    AWAIT(engine_ready(redis, "q") == 2);
     stop(&r);
 }
 
@@ -783,7 +792,7 @@ it_ends_when_the_other_end_of_its_stop_pipe_is_closed(void **unused)
     finish(&r);
 }
 
-#define SCHED_TEST(name) cmocka_unit_test_setup(name, fresh)
+#define SCHED_TEST(name) cmocka_unit_test_setup_teardown(name, fresh, same_engine)
 
 int
 main(void)

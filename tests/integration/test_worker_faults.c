@@ -333,9 +333,10 @@ a_broken_queue_does_not_slow_the_one_beside_it(void **state)
     int64_t start;
 
     (void)state;
-    redis_do(rig.server, "SET weir:{other}:%s x", rig_is_stream() ? "stream" : "ready");
-    if (!rig_is_stream()) /* else it was made */
-        redis_do(rig.server, "HSET weir:{other}:config engine list");
+    redis_do(rig.server, "SET weir:{other}:%s x",
+             engine_is_stream() ? "stream" : "ready");
+    redis_do(rig.server, "HSET weir:{other}:config engine %s",
+             engine_is_stream() ? "stream" : "list");
     rig_start();
     rig_enqueue(JOB(), "first", "echo");
     AWAIT(rig_is("first", "done"));
@@ -359,7 +360,7 @@ a_queue_that_breaks_costs_its_own_jobs_alone(void **state)
     int64_t start = wr_clock_ms();
     pid_t pid = rig_start_with((struct weir_worker_options){
         .lease_ms = 2000, .concurrency = 3, .grace_ms = 100});
-    const char *leases = rig_is_stream() ? "stream" : "processing";
+    const char *leases = engine_is_stream() ? "stream" : "processing";
 
     (void)state;
     rig_enqueue(JOB(.queue = "other"), "k", "patient");

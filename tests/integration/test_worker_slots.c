@@ -211,17 +211,18 @@ a_queue_that_is_mended_is_served_again_beside_two_full_ones(void **state)
 {
     static const struct weir_worker_share shares[] = {
         {"a", 1, 0}, {"b", 1, 0}, {"x", 1, 0}};
+    const char *waiting = engine_is_stream() ? "stream" : "ready";
 
     (void)state;
     fill("a", "five_ms", 700);
     fill("b", "five_ms", 700);
     fill("x", "brief", 1);
-    redis_do(rig.server, "RENAME weir:{x}:ready weir:{x}:aside");
-    redis_do(rig.server, "SET weir:{x}:ready nonsense");
+    redis_do(rig.server, "RENAME weir:{x}:%s weir:{x}:aside", waiting);
+    redis_do(rig.server, "SET weir:{x}:%s nonsense", waiting);
     start_shares(shares, 3, 1, false);
     AWAIT(shared->n >= 60);
     assert_int_equal(count('x', 0, shared->n), 0);
-    redis_do(rig.server, "RENAME weir:{x}:aside weir:{x}:ready");
+    redis_do(rig.server, "RENAME weir:{x}:aside weir:{x}:%s", waiting);
     AWAIT(count('x', 0, shared->n) == 1);
     assert_in_range(shared->n, 60, 1399);
     redis_do(rig.server, "FLUSHALL"); /* the rest takes too long */

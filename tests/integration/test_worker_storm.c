@@ -308,7 +308,7 @@ find_leader(const pid_t *pids, int n)
 static const struct wr_script *
 rig_reclaim(void)
 {
-    return wr_pair_reclaim[rig_is_stream() ? WR_ENGINE_STREAM : WR_ENGINE_LIST];
+    return wr_pair_reclaim[engine_is_stream() ? WR_ENGINE_STREAM : WR_ENGINE_LIST];
 }
 
 static size_t

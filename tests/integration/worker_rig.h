@@ -5,6 +5,7 @@
 #ifndef INTEGRATION_WORKER_RIG_H
 #define INTEGRATION_WORKER_RIG_H
 
+#include "support/engine.h"
 #include "support/redis_server.h"
 #include "support/test_program.h"
 #include "support/worker_process.h"
@@ -33,10 +34,8 @@ void rig_enqueue(struct weir_job job, const char *id, const char *type);
 struct weir_job_numbers rig_numbers(const char *id);
 bool rig_is(const char *id, const char *state);
 
-/* Do the tests run on the stream engine? */
-bool rig_is_stream(void);
-/* Of each test: an empty server (WEIR_TEST_ENGINE=stream: q and other are streams); at
- * its end no worker, and an audit that is good. */
+/* Of each test: an empty server; at its end no worker, an audit that is good, and queues
+ * of the program's engine alone. */
 int rig_setup(void **state);
 int rig_teardown(void **state);
 

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "support/engine.h"
+
 int
 test_program_run(const char *name, const struct CMUnitTest *tests, size_t n,
                  CMFixtureFunction setup, CMFixtureFunction teardown)
@@ -21,7 +23,12 @@ test_program_run(const char *name, const struct CMUnitTest *tests, size_t n,
         some[chosen++] = tests[i];
     if (only)
         cmocka_set_test_filter(only);
+    engine_choose();
     failed = _cmocka_run_group_tests(name, some, chosen, setup, teardown);
     free(some);
+    if (!only && !engine_was_seen()) {
+        fprintf(stderr, "%s: no queue of the engine that WEIR_TEST_ENGINE names\n", name);
+        failed++;
+    }
     return failed;
 }

@@ -4,6 +4,7 @@
  *   WEIR_ONLY=PATTERN   those whose names match: WEIR_ONLY='*zombies*'
  *   WEIR_PART=K/N       the K-th, K+N-th, K+2N-th, ...: ctest runs the parts of a program
  *                       that mostly waits beside each other
+ *   WEIR_TEST_ENGINE=stream   on that engine (support/engine.h)
  */
 #ifndef SUPPORT_TEST_PROGRAM_H
 #define SUPPORT_TEST_PROGRAM_H

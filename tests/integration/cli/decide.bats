@@ -126,6 +126,7 @@ setup() { use_server main; }
     exits 0 "$WEIR" queue create c --payload-max 10 --kept-max 5 --kept-bytes 1M
     [ "$output" = $'c\twas there' ]
     exits 65 "$WEIR" enqueue t 12345678901 -q c
+    other_engine d
     exits 0 "$WEIR" queue create d --engine stream
     [ "$("$WEIR" audit -q d --json | jq -r .engine)" = stream ]
     exits 64 "$WEIR" queue create f --engine tree
@@ -135,6 +136,7 @@ setup() { use_server main; }
 }
 
 @test "a queue that its first job makes has the engine of the settings" {
+    other_engine s l c
     unset WEIR_ENGINE
     WEIR_ENGINE=stream "$WEIR" enqueue t -q s
     "$WEIR" enqueue t -q l

@@ -99,6 +99,7 @@ PY
 compare_with_monitor() {
     command -v python3 >/dev/null || skip "needs python3"
     export WEIR_ENGINE=$1
+    other_engine default
     redis MONITOR >monitor 3>&- &
     monitor=$!
     until_true grep -q OK monitor

@@ -89,7 +89,7 @@ P
 
 @test "a key of the wrong type changes nothing: exit 70" {
     "$WEIR" queue create w
-    redis SET "$WEIR_NAMESPACE:{w}:ready" text
+    redis SET "$(waiting_key w)" text
     exits 70 "$WEIR" enqueue t -q w
     says E_CORRUPT
     [ "$(redis EXISTS "$WEIR_NAMESPACE:{w}:jobs")" = 0 ]
@@ -98,6 +98,7 @@ P
 @test "two engines for one queue: exit 78" {
     "$WEIR" queue create e
     redis HSET "$WEIR_NAMESPACE:{e}:config" engine other
+    other_engine e
     exits 78 "$WEIR" enqueue t -q e
     says E_WRONG_ENGINE
 }
@@ -148,7 +149,7 @@ P
 @test "a key of the wrong type: the error and doctor name the queue" {
     exits 0 "$WEIR" enqueue t x -q healthy
     exits 0 "$WEIR" enqueue t x -q broken
-    redis set "$WEIR_NAMESPACE:{broken}:ready" text
+    redis set "$(waiting_key broken)" text
     exits 70 "$WEIR" status
     says "weir: queue broken: a key of weir's holds something else"
     exits 1 "$WEIR" doctor

@@ -57,6 +57,7 @@ has_keys() { # JSON KEY...
 
 @test "audit --repair puts right what was done to a stream by hand" {
     export WEIR_ENGINE=stream
+    other_engine default
     "$WEIR" enqueue t --id lost
     redis XREADGROUP GROUP workers me COUNT 1 STREAMS "$WEIR_NAMESPACE:{default}:stream" '>'
     redis XGROUP DELCONSUMER "$WEIR_NAMESPACE:{default}:stream" workers me

@@ -1,26 +1,32 @@
 #!/usr/bin/env bats
-# queue migrate: a queue goes to the other engine.
+# queue migrate: a queue goes to the other engine, from the one of this run.
 
 load server
 
 setup_file() { start_server main; }
 teardown_file() { stop_server main; }
-setup() { use_server main; }
+setup() {
+    use_server main
+    here=${WEIR_ENGINE:-list}
+    there=$([ "$here" = list ] && echo stream || echo list)
+}
 
 engine() {
     "$WEIR" audit -q "$1" --json | jq -r .engine
 }
 
 @test "a queue with jobs in each state goes to the other engine and back" {
+    other_engine m
     for i in 1 2 3; do "$WEIR" enqueue t "p$i" --id "j$i" -q m; done
     "$WEIR" enqueue t --id late --in 1h -q m
     "$WEIR" job cancel j2 -q m
-    exits 0 "$WEIR" queue migrate m --engine stream --json
-    [ "$(value "$output" '[.queue, .from, .engine, .moved]')" = '["m","list","stream",2]' ]
-    [ "$(engine m)" = stream ]
+    [ "$(engine m)" = "$here" ]
+    exits 0 "$WEIR" queue migrate m --engine "$there" --json
+    [ "$(value "$output" '[.queue, .from, .engine, .moved]')" = "[\"m\",\"$here\",\"$there\",2]" ]
+    [ "$(engine m)" = "$there" ]
     [ "$("$WEIR" job ls -q m -o id | tr '\n' ' ')" = 'j1 j3 late ' ]
-    exits 0 "$WEIR" queue migrate m --engine list
-    [ "$output" = $'m\tlist' ]
+    exits 0 "$WEIR" queue migrate m --engine "$here"
+    [ "$output" = "m	$here" ]
     exits 0 "$WEIR" audit -q m --deep
     exits 0 "$WEIR" work -q m --drain -- sh -c 'cat >>"$0"' "$BATS_TEST_TMPDIR/out"
     [ "$(cat "$BATS_TEST_TMPDIR/out")" = p1p3 ]
@@ -29,9 +35,9 @@ engine() {
 
 @test "a queue that has the engine is left alone, and a dry run changes nothing" {
     "$WEIR" enqueue t -q m
-    exits 0 "$WEIR" queue migrate m --engine list
-    exits 0 "$WEIR" queue migrate m --engine stream --dry-run
-    [ "$(engine m)" = list ]
+    exits 0 "$WEIR" queue migrate m --engine "$here"
+    exits 0 "$WEIR" queue migrate m --engine "$there" --dry-run
+    [ "$(engine m)" = "$here" ]
 }
 
 @test "jobs that run too long stop the move, and nothing else L20" {
@@ -39,9 +45,9 @@ engine() {
     "$WEIR" work -q m -- sleep 1000 3>&- &
     pid=$!
     until_true sh -c '[ "$("$0" job show a --json | jq -r .state)" = processing ]' "$WEIR"
-    exits 124 "$WEIR" queue migrate m --engine stream --wait 200ms
-    says "stays a list"
-    [ "$("$WEIR" status --json -q m | jq -c '[.engine, .paused, .processing]')" = '["list",false,1]' ]
+    exits 124 "$WEIR" queue migrate m --engine "$there" --wait 200ms
+    says "stays a $here"
+    [ "$("$WEIR" status --json -q m | jq -c '[.engine, .paused, .processing]')" = "[\"$here\",false,1]" ]
     kill -KILL "$pid"
     wait "$pid" || true
 }
@@ -51,7 +57,7 @@ engine() {
     exits 64 "$WEIR" queue migrate m
     says "list or stream"
     exits 64 "$WEIR" queue migrate m --engine tree
-    exits 1 "$WEIR" queue migrate nobody --engine stream
+    exits 1 "$WEIR" queue migrate nobody --engine "$there"
     says E_NO_QUEUE
     exits 64 "$WEIR" queue migrate --engine stream
 }
@@ -61,7 +67,8 @@ engine() {
     "$WEIR" work -q m -- sleep 1000 3>&- &
     pid=$!
     until_true sh -c '[ "$("$0" job show a --json | jq -r .state)" = processing ]' "$WEIR"
-    "$WEIR" queue migrate m --engine stream --wait 1h 3>&- &
+    other_engine m
+    "$WEIR" queue migrate m --engine "$there" --wait 1h 3>&- &
     mover=$!
     until_true sh -c '"$0" status --json -q m | jq -e .paused' "$WEIR"
     exits 0 "$WEIR" queue pause m --reason incident
@@ -72,12 +79,13 @@ engine() {
     "$WEIR" worker stop --all --yes --grace 0
     wait "$pid" || true
     wait "$mover"
-    [ "$("$WEIR" status --json -q m | jq -c '[.engine, .paused]')" = '["stream",true]' ]
+    [ "$("$WEIR" status --json -q m | jq -c '[.engine, .paused]')" = "[\"$there\",true]" ]
     exits 0 "$WEIR" queue ls
     says incident
 }
 
 @test "who asks for the other engine is told which one the queue has, and how to move it" {
+    other_engine l s
     "$WEIR" queue create l --engine list
     exits 78 "$WEIR" queue create l --engine stream
     says "stored by the engine list"

@@ -16,10 +16,12 @@ start_server() {
 }
 
 stop_server() {
-    local dir
+    local dir ok=0
+    same_engine "$1" || ok=1
     kill -9 "$(cat "$BATS_FILE_TMPDIR/$1.pid")" 2>/dev/null || true
     dir=$(cat "$BATS_FILE_TMPDIR/$1.dir")
     rm -rf "$dir"
+    return $ok
 }
 
 server_socket() {
@@ -34,6 +36,36 @@ redis() {
 # the other one.
 engine_is() {
     [ "${WEIR_ENGINE:-list}" = "$1" ]
+}
+
+# The key of what waits.
+waiting_key() { # QUEUE
+    engine_is list && echo "$WEIR_NAMESPACE:{$1}:ready" || echo "$WEIR_NAMESPACE:{$1}:stream"
+}
+
+# For a test that gives its queues an engine of their own.
+other_engine() { # QUEUE...
+    printf "$WEIR_NAMESPACE:{%s}:config\n" "$@" >>"$BATS_FILE_TMPDIR/other_engines"
+}
+
+# What was made on this server has the engine of this run, so that no run tests another one
+# than it says; and there is something, unless the file names no queue at all.
+same_engine() { # NAME
+    local key engine seen=0 socket
+    socket=$(server_socket "$1")
+    while read -r key; do
+        engine=$(redis-cli -s "$socket" HGET "$key" engine)
+        grep -qsxF "$key" "$BATS_FILE_TMPDIR/other_engines" && continue
+        if ! engine_is "$engine"; then
+            echo "$key: engine '$engine', but this run is of ${WEIR_ENGINE:-list}" >&2
+            return 1
+        fi
+        seen=1
+    done < <(redis-cli -s "$socket" --scan --pattern '*:{*}:config' 2>/dev/null)
+    if [ "$1" = main ] && [ -n "${WEIR_ENGINE:-}" ] && [ $seen = 0 ]; then
+        echo "no queue of the engine $WEIR_ENGINE" >&2
+        return 1
+    fi
 }
 
 # until_true COMMAND...: tries it for a minute, which is a bound on hangs alone.

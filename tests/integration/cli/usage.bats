@@ -220,5 +220,6 @@ command_names() {
     echo 'engine = tree' >"$BATS_TEST_TMPDIR/c.conf"
     exits 78 "$WEIR" config check --config "$BATS_TEST_TMPDIR/c.conf"
     says "c.conf:1: engine: not list or stream"
+    other_engine q
     WEIR_ENGINE= exits 0 "$WEIR" queue create q
 }
