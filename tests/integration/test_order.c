@@ -180,7 +180,7 @@ main(void)
                   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     rig.handlers = handlers;
     rig.server = redis_server_start(NULL);
-    failed = cmocka_run_group_tests_name("order", tests, NULL, NULL);
+    failed = RUN_TESTS("order", tests, NULL, NULL);
     redis_server_stop(rig.server);
     return failed;
 }

@@ -219,7 +219,7 @@ main(void)
 
     rig.handlers = handlers;
     rig.server = redis_server_start(NULL);
-    failed = cmocka_run_group_tests_name("replay", tests, NULL, NULL);
+    failed = RUN_TESTS("replay", tests, NULL, NULL);
     redis_server_stop(rig.server);
     return failed;
 }

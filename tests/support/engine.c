@@ -7,7 +7,7 @@
 #include "support/redis_server.h"
 #include "support/test_program.h"
 
-static const char *engine = "list";
+static const char *engine; /* NULL: the program does not run by RUN_TESTS() */
 static bool is_named;
 static unsigned seen; /* queues that were looked at */
 static char freed[4][64];
@@ -88,6 +88,7 @@ engine_check(struct redis_server *server)
 {
     char keys[4096], *key, *save = NULL;
 
+    assert_non_null(engine);
     snprintf(keys, sizeof(keys), "%s", redis_do(server, "KEYS weir:{*}:config"));
     for (key = strtok_r(keys, " ", &save); key; key = strtok_r(NULL, " ", &save)) {
         if (!is_free(key))
