@@ -146,6 +146,11 @@ struct weir_job {
      * expired, however long that one waits for its time or for a retry. 1-255 bytes;
      * NULL: none. Not together with WEIR_UNIQUE_KEEP_LAST or debounce_ms. */
     const char *order_key;
+    /* How long what it said of its progress can be read after it was done or cancelled,
+     * weir_job_progress(), whether the job itself is kept or not; 0: the queue's default,
+     * at first as long as the job; WEIR_NONE: not at all. A dead job keeps it as long as
+     * it is dead. */
+    int64_t keep_progress_ms;
 };
 #define WEIR_JOB_INIT .struct_size = sizeof(struct weir_job)
 
@@ -189,6 +194,13 @@ struct weir_job_view; /* all that is known of a job at one moment */
 WEIR_API enum weir_err
 weir_job_inspect(struct weir_client *client, const char *queue, const char *id,
                  struct weir_job_view **out, struct weir_error *err) WEIR_MUST_CHECK;
+/* How far a job is, without its payload and its result; also of one that ended and is not
+ * kept, while its progress is (keep_progress_ms): of that the view has id, queue, state
+ * ("done" or "cancelled"), finished_at and the progress, and nothing else. Errors as
+ * above. */
+WEIR_API enum weir_err
+weir_job_progress(struct weir_client *client, const char *queue, const char *id,
+                  struct weir_job_view **out, struct weir_error *err) WEIR_MUST_CHECK;
 /*
  * Waits until the job ended, at most timeout_ms; 0 only looks. Blocks without polling on
  * a connection of its own (beside the pool, used again by later waits), told by the
@@ -284,6 +296,7 @@ struct weir_job_numbers {
     int64_t enqueued_at, due_at, started_at, finished_at, lease_until, now;
     int64_t deliveries, attempts, lost, interrupted, snoozes;
     int64_t max_retry, max_deliveries, timeout_ms, keep_result_ms;
+    int64_t keep_progress_ms; /* -1: as long as the job */
 };
 WEIR_API void
 weir_job_view_numbers(const struct weir_job_view *v, struct weir_job_numbers *out);
@@ -414,6 +427,9 @@ struct weir_queue_settings {
     /* Bytes of what jobs print (weir_job_output); beyond it the output of the runs that
      * began first goes. By default 64 MiB. */
     int64_t log_max_bytes;
+    /* Of jobs that are enqueued from now on and do not say it themselves: how long their
+     * progress is kept after their end. */
+    int64_t keep_progress_ms;
 };
 #define WEIR_QUEUE_SETTINGS_INIT .struct_size = sizeof(struct weir_queue_settings)
 /* E_ARG; E_NO_QUEUE: nobody made it. */
@@ -507,6 +523,7 @@ struct weir_audit {
     int64_t payload_max_bytes, kept_max_jobs, kept_max_bytes, dead_max_jobs,
         dead_max_age_ms, dead_max_bytes, log_max_bytes, max_retry;
     char backoff[64];
+    int64_t keep_progress_ms; /* -1: as long as the job */
 };
 WEIR_API enum weir_err
 weir_queue_audit(struct weir_client *client, const char *queue, struct weir_audit *out,

@@ -15,6 +15,7 @@
 -- @key jobs HASH id -> record
 -- @key state HASH id -> what changes
 -- @key results HASH id -> result
+-- @key progress HASH id -> last progress of a job that is over
 -- @key errors HASH id -> last errors
 -- @key log HASH id -> captured output
 -- @key stats HASH the ledger's counters
@@ -53,7 +54,7 @@ end
 local plan = cancel_plan(k, ARGV, ITEM_FIRST, now_arg)
 
 -- Apply.
-cancel_apply(k, plan)
+cancel_apply(k, plan, clock(now_arg))
 local reply = {'OK'}
 for _, p in ipairs(plan) do
   reply[#reply + 1] = p.word

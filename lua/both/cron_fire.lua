@@ -10,6 +10,7 @@
 -- @key jobs HASH id -> record
 -- @key state HASH id -> what changes
 -- @key results HASH id -> result
+-- @key progress HASH id -> last progress of a job that is over
 -- @key errors HASH id -> last errors
 -- @key log HASH id -> captured output
 -- @key stream:stream STREAM the jobs that wait and run
@@ -60,8 +61,9 @@ end
 
 -- Decide.
 local now, later, us = clock(now_arg)
-local q = redis.call('HMGET', config, 'engine', 'paused', 'payload_max', 'long', 'retry', 'backoff')
-k.paused, k.defaults = q[2], defaults_of(q[5], q[6])
+local q = redis.call('HMGET', config, 'engine', 'paused', 'payload_max', 'long', 'retry', 'backoff',
+                     'keep_progress')
+k.paused, k.defaults = q[2], defaults_of(q[5], q[6], q[7])
 local word, detail, worker = engine_word(q[1], k.stats, k.jobs, k.ready or k.stream), '', ''
 if word then
   return {word}
@@ -89,7 +91,7 @@ end
 -- Apply.
 e.due, e.skipped = upcoming, e.skipped + passed
 if what == 'REPLACE' then
-  worker = cron_replace(k, detail, now_arg)
+  worker = cron_replace(k, detail, now_arg, now)
 end
 if what == 'PASS' then
   word = 'PASSED'

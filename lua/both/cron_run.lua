@@ -9,6 +9,7 @@
 -- @key jobs HASH id -> record
 -- @key state HASH id -> what changes
 -- @key results HASH id -> result
+-- @key progress HASH id -> last progress of a job that is over
 -- @key errors HASH id -> last errors
 -- @key log HASH id -> captured output
 -- @key stream:stream STREAM the jobs that wait and run
@@ -52,8 +53,9 @@ end
 
 -- Decide.
 local now, later = clock(now_arg)
-local q = redis.call('HMGET', config, 'engine', 'paused', 'payload_max', 'long', 'retry', 'backoff')
-k.paused, k.defaults = q[2], defaults_of(q[5], q[6])
+local q = redis.call('HMGET', config, 'engine', 'paused', 'payload_max', 'long', 'retry', 'backoff',
+                     'keep_progress')
+k.paused, k.defaults = q[2], defaults_of(q[5], q[6], q[7])
 local word, worker = engine_word(q[1], k.stats, k.jobs, k.ready or k.stream), ''
 if word then
   return {word}
@@ -90,7 +92,7 @@ if what == 'SKIP' then -- it did not when this run began to wait
   word, e.skipped = 'SKIPPED', e.skipped + 1
 else
   if what == 'REPLACE' then
-    worker = cron_replace(k, detail, now_arg)
+    worker = cron_replace(k, detail, now_arg, now)
   end
   local refused, why = cron_make(k, e, name, mark, '', q, now, later)
   if refused then

@@ -12,6 +12,7 @@
 -- @key jobs HASH id -> record
 -- @key state HASH id -> what changes
 -- @key results HASH id -> result
+-- @key progress HASH id -> last progress of a job that is over
 -- @key errors HASH id -> last errors
 -- @key log HASH id -> captured output
 -- @key stats HASH the ledger's counters

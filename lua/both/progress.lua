@@ -9,6 +9,7 @@
 -- @arg id the job's id
 -- @arg token of the delivery
 -- @arg text one line: percent, stage, message
+-- @arg keep how long it is kept after the end of the job, ms; empty: as long as the job
 -- @returns OK written
 -- @returns CANCEL written, and the job was cancelled: stop it
 -- @returns ANSWERED this delivery was answered before; nothing changed
@@ -26,5 +27,9 @@ end
 -- Apply.
 local s = state_read(texts[1])
 s.progress = string.gsub(string.sub(text, 1, 1024), '%c', ' ')
+if keep ~= '' then
+  s.progress = 'keep=' .. keep .. ' ' .. s.progress
+  s.flag = s.flag == '-' and 'p' or s.flag -- the end of the job looks at it: see progress_over.lua
+end
 redis.call('HSET', state, id, state_text(s))
 return {s.flag == 'c' and 'CANCEL' or 'OK'}

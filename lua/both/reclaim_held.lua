@@ -15,6 +15,7 @@
 -- @key jobs HASH id -> record
 -- @key state HASH id -> what changes
 -- @key results HASH id -> result
+-- @key progress HASH id -> last progress of a job that is over
 -- @key errors HASH id -> last errors
 -- @key log HASH id -> captured output
 -- @key stats HASH the ledger's counters
@@ -58,7 +59,7 @@ if word then
 end
 ended_touch(k)
 held_touch(k)
-touch('HLEN', jobs, state, results, errors, log, stats, claims, unique, order)
+touch('HLEN', jobs, state, results, errors, log, stats, claims, unique, order, progress)
 touch('ZCARD', delayed, dead)
 touch('LLEN', wake, due)
 local _, last_call = claims_of(claims, worker)

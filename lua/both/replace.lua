@@ -61,8 +61,8 @@
 --- @include waiting
 
 local now, later = clock(now_arg)
-local q = redis.call('HMGET', config, 'engine', 'paused', 'payload_max', 'retry', 'backoff')
-k.paused, k.defaults = q[2], defaults_of(q[4], q[5])
+local q = redis.call('HMGET', config, 'engine', 'paused', 'payload_max', 'retry', 'backoff', 'keep_progress')
+k.paused, k.defaults = q[2], defaults_of(q[4], q[5], q[6])
 
 -- Decide.
 if q[1] and q[1] ~= ENGINE then

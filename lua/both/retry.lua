@@ -14,6 +14,7 @@
 -- @key jobs HASH id -> record
 -- @key state HASH id -> what changes
 -- @key results HASH id -> result
+-- @key progress HASH id -> last progress of a job that is over
 -- @key errors HASH id -> last errors
 -- @key log HASH id -> captured output
 -- @key stats HASH the ledger's counters
@@ -62,7 +63,7 @@ local held, notes = answer_check(k, ARGV, ITEM_FIRST, ITEM_WORDS, worker)
 
 -- Apply.
 answer_count(k, notes)
-held = end_cancelled(k, held, ITEM_FIRST, notes, ITEM_WORDS)
+held = end_cancelled(k, held, ITEM_FIRST, notes, ITEM_WORDS, now)
 local ids, wait, states = {}, {}, {}
 for i, h in ipairs(held) do
   local s, outcome = state_read(h.text), ARGV[h.at + 3]

@@ -1,4 +1,4 @@
---- sweep: trims what outlives its use: channels, claims, windows, waiters, consumers. Mends
+--- sweep: trims what outlives its use: channels, claims, windows, waiters, consumers, progress. Mends
 -- lines of order keys whose jobs were deleted by hand, or ended by scripts that knew no lines.
 --
 -- @flags allow-oom
@@ -6,6 +6,7 @@
 -- @key claims HASH worker -> its last reserve
 -- @key windows ZSET unique key -> end of its window, ms
 -- @key waiters HASH id -> who waits for its end
+-- @key progress HASH id -> last progress of a job that is over
 -- @key state HASH id -> what changes
 -- @key stream:ids HASH id -> its entry, where they differ
 -- @key list:tombs HASH ids cancelled while they stand in ready
@@ -41,6 +42,8 @@
 --- @include stand
 --- @include order
 
+local PROGRESS_MAX = 100000 -- jobs that are over and whose progress is kept
+
 -- Decide.
 local now = clock(now_arg)
 local q = redis.call('HMGET', config, 'engine', 'paused')
@@ -49,7 +52,7 @@ local word = engine_word(q[1], k.stats, k.jobs, k.ready or k.stream)
 if word then
   return {word}
 end
-touch('HLEN', producers, claims, waiters)
+touch('HLEN', producers, claims, waiters, progress)
 touch('ZCARD', windows, dead, kept)
 order_touch(k)
 local unused = consumers_idle(k, tonumber(idle))
@@ -84,6 +87,21 @@ for i = 1, #some, 2 do
   if last <= now then
     redis.call('HDEL', waiters, some[i])
   end
+end
+
+-- Nobody is told what is too old (inspect.lua), so here too some at a time is enough.
+local function trim_progress()
+  local over, gone = redis.call('HLEN', progress) - PROGRESS_MAX, {}
+  local kept_so_far = redis.call('HRANDFIELD', progress, limit, 'WITHVALUES')
+  for i = 1, #kept_so_far, 2 do
+    if #gone < over or tonumber(string.match(kept_so_far[i + 1], '^%d+') or 0) <= now then
+      gone[#gone + 1] = kept_so_far[i]
+    end
+  end
+  if #gone > 0 then
+    redis.call('HDEL', progress, unpack(gone))
+  end
+  return #gone
 end
 
 -- Who stands in a line and will not leave it: its job is over, or its body is gone.
@@ -127,5 +145,5 @@ end
 
 removed = removed + (redis.call('EXISTS', order) == 1 and mend_lines() or free_parked())
 consumers_remove(k, unused)
-removed = removed + #over
+removed = removed + #over + trim_progress()
 return {'OK', at_producers, at_claims, digits(removed)}

@@ -6,7 +6,7 @@
 -- @key stream STREAM the jobs that wait and run
 -- @key config HASH engine, limits, paused
 -- @arg mark random: names the queue if this call makes it
--- @item name engine (list or stream; it stays), engine_if_new, payload_max, kept_max, kept_bytes_max, dead_max, dead_age_max, dead_bytes_max, log_bytes_max, retry, backoff
+-- @item name engine (list or stream; it stays), engine_if_new, payload_max, kept_max, kept_bytes_max, dead_max, dead_age_max, dead_bytes_max, log_bytes_max, retry, backoff, keep_progress
 -- @item value what the setting says; empty: the default again
 -- @returns MADE the queue is new
 -- @returns AGAIN it was there; the limits are set

@@ -13,6 +13,7 @@
 -- @key jobs HASH id -> record
 -- @key state HASH id -> what changes
 -- @key results HASH id -> result
+-- @key progress HASH id -> last progress of a job that is over
 -- @key errors HASH id -> last errors
 -- @key log HASH id -> captured output
 -- @key order HASH lines of the order keys
@@ -31,7 +32,8 @@
 -- Reply: word, the server's time, place (ready, delayed, processing, dead, done),
 -- score of that place, record, its full length, state, result, its full length,
 -- errors, log, and the job before it in the line of its order key (empty: none). A job that runs for the first time on the stream engine has no state
--- stored: what is known of its delivery is said as if it had.
+-- stored: what is known of its delivery is said as if it had. Of a job that is over, and whose progress
+-- is kept, that comes last: "until ended word text", also behind GONE and the time.
 --- @include shown
 --- @include engines
 --- @include parked
@@ -44,11 +46,20 @@ if word then
   return {word}
 end
 local place, score, text = shown(k, id, now_arg)
+local said = redis.call('HGET', progress, id) or ''
+local till, ended_at = string.match(said, '^(%d+) (%d+) ')
+if not till or tonumber(till) <= now then
+  said = ''
+end
 if not place then
-  return {'GONE', digits(now)}
+  return said == '' and {'GONE', digits(now)} or {'GONE', digits(now), said}
+end
+local _, _, keep = string.match(text, STATE_END)
+if place ~= 'done' or not keep or ended_at ~= digits(score - keep) then
+  said = '' -- of another job that had this id
 end
 local _, before = order_link(k, id)
 local record, result = shown_record(k, id), redis.call('HGET', results, id) or ''
 return {'OK', digits(now), place, score, string.sub(record, 1, bytes), digits(#record), text,
         string.sub(result, 1, bytes), digits(#result), redis.call('HGET', errors, id) or '',
-        redis.call('HGET', log, id) or '', before or ''}
+        redis.call('HGET', log, id) or '', before or '', said ~= '' and said or nil}

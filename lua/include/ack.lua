@@ -55,15 +55,19 @@ local function ack_apply(k, argv, first, words, held, notes, gone, now)
   ledger_add(k.stats, 'done', #held + #gone) -- stats was not read: it comes first
   local ids, kept, states, results, bytes, large = {unpack(gone)}, {}, {}, {}, 0, 0
   for _, h in ipairs(held) do
-    local _, key, keep = string.match(h.text, STATE_END)
+    local flag, key, keep = string.match(h.text, STATE_END)
+    local s = (flag ~= '-' or keep ~= '0') and state_read(h.text)
     ids[#ids + 1] = h.id
+    if flag ~= '-' then
+      progress_over(k, h.id, s, 'done', now)
+    end
     unique_next(k, key, h.id)
     if keep == '0' then
       unique_free(k.unique, key, h.id)
       gone[#gone + 1] = h.id
     else
       unique_move(k.unique, key, h.id, 'k')
-      local s, result = state_read(h.text), argv[h.at + 2]
+      local result = argv[h.at + 2]
       s.attempts, s.lost = s.attempts + 1, 0
       kept[#kept + 1] = now + keep
       kept[#kept + 1] = h.id

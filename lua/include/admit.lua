@@ -193,8 +193,9 @@ end
 -- a: now and later of the clock, channel, number, mark. Answers the reply.
 local function admit(k, a, argv, first, words, has_due)
   local now, later = a.now, a.later
-  local q = redis.call('HMGET', k.config, 'engine', 'paused', 'payload_max', 'long', 'retry', 'backoff')
-  k.paused, k.defaults = q[2], defaults_of(q[5], q[6])
+  local q = redis.call('HMGET', k.config, 'engine', 'paused', 'payload_max', 'long', 'retry', 'backoff',
+                       'keep_progress')
+  k.paused, k.defaults = q[2], defaults_of(q[5], q[6], q[7])
   local made = 0
   if q[1] ~= ENGINE then
     if q[1] then

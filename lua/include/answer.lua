@@ -6,6 +6,8 @@
 --- @include remove
 --- @include ledger
 --- @include ended
+--- @include touch
+--- @include progress_over
 
 -- answer_check(k, argv, first, words, worker, plain): items of `words` words each begin
 -- with id and token. Answers the held ones as {id=, token=, text=, at=position of the
@@ -36,7 +38,10 @@ local function answer_check(k, argv, first, words, worker, plain)
         plain_n = plain_n + 1
         plain[plain_n] = id
       else
-        local _, key = string.match(texts[i], STATE_END)
+        local flag, key = string.match(texts[i], STATE_END)
+        if flag ~= '-' then
+          touch('HLEN', k.progress)
+        end
         unique_next_touch(k, key, id)
         held[#held + 1] = {id = id, text = texts[i], at = first + (i - 1) * words, token = tokens[i]}
       end
@@ -56,14 +61,15 @@ local function answer_count(k, notes)
   ledger_add(k.stats, 'stale', stale)
 end
 
--- end_cancelled(k, held, first, notes, words): the flagged ones end as cancelled,
+-- end_cancelled(k, held, first, notes, words, now): the flagged ones end as cancelled,
 -- whatever their handler said; answers the others.
-local function end_cancelled(k, held, first, notes, words)
+local function end_cancelled(k, held, first, notes, words, now)
   local ids, others = {}, {}
   for _, h in ipairs(held) do
     local flag, key = string.match(h.text, STATE_END)
     if flag == 'c' then
       ids[#ids + 1] = h.id
+      progress_over(k, h.id, state_read(h.text), 'cancelled', now)
       unique_free(k.unique, key, h.id)
       unique_next(k, key, h.id)
       ended(k, h.id, 'cancelled', '')

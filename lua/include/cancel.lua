@@ -11,6 +11,7 @@
 --- @include stand
 --- @include waiting
 --- @include touch
+--- @include progress_over
 
 local CANCEL_WORDS = {delayed = 'DELAYED', dead = 'DEAD', done = 'DONE'}
 
@@ -30,7 +31,8 @@ end
 local function cancel_plan(k, argv, first, test)
   ended_touch(k)
   waiting_touch(k)
-  touch('HLEN', k.jobs, k.state, k.results, k.errors, k.log, k.stats, k.unique, k.order)
+  touch('HLEN', k.jobs, k.state, k.results, k.errors, k.log, k.stats, k.unique, k.order,
+        k.progress)
   touch('ZCARD', k.delayed, k.dead, k.kept)
   touch('LLEN', k.wake, k.due)
   local left = waiting_left(k)
@@ -58,8 +60,8 @@ local function cancel_plan(k, argv, first, test)
   return plan
 end
 
--- cancel_apply(k, plan): does it.
-local function cancel_apply(k, plan)
+-- cancel_apply(k, plan, now): does it.
+local function cancel_apply(k, plan, now)
   local ready, delayed, moved = {}, {}, {}
   for _, p in ipairs(plan) do
     if p.word == 'FLAGGED' and p.state and p.state.flag ~= 'c' then
@@ -69,6 +71,7 @@ local function cancel_apply(k, plan)
       moved[#moved + 1] = p.id
       local list = p.word == 'READY' and ready or delayed
       list[#list + 1] = p.id
+      progress_over(k, p.id, p.state, 'cancelled', now)
       unique_free(k.unique, p.key, p.id)
       ended(k, p.id, 'cancelled', '')
     end

@@ -13,7 +13,8 @@ end
 local function cron_touch(k)
   waiting_touch(k)
   touch('LLEN', k.wake, k.due)
-  touch('HLEN', k.unique, k.stats, k.jobs, k.state, k.results, k.errors, k.log, k.order)
+  touch('HLEN', k.unique, k.stats, k.jobs, k.state, k.results, k.errors, k.log, k.order,
+        k.progress)
   touch('ZCARD', k.delayed, k.dead, k.kept, k.windows)
 end
 
@@ -65,8 +66,8 @@ local function cron_make(k, e, name, word, at, q, now, later)
 end
 
 -- Calls the job before off, for REPLACE. Answers its worker when it runs, else ''.
-local function cron_replace(k, holder, test)
+local function cron_replace(k, holder, test, now)
   local plan = cancel_plan(k, {holder}, 1, test)
-  cancel_apply(k, plan)
+  cancel_apply(k, plan, now)
   return plan[1].word == 'FLAGGED' and plan[1].detail or ''
 end

@@ -1,13 +1,14 @@
---- What a queue's config says for jobs that do not say it themselves: retry and backoff.
+--- What a queue's config says for jobs that do not say it themselves: retry, backoff, keep_progress.
 -- It stands in the record behind a lone "+", so that a record still tells what its producer
 -- wrote.
 
--- defaults_of(retry, backoff): options as in a header; nil: none.
-local function defaults_of(retry, backoff)
-  if not retry and not backoff then
+-- defaults_of(retry, backoff, keep_progress): options as in a header; nil: none.
+local function defaults_of(retry, backoff, keep_progress)
+  if not retry and not backoff and not keep_progress then
     return nil
   end
   return (retry and ' retry=' .. retry or '') .. (backoff and ' backoff=' .. backoff or '')
+    .. (keep_progress and ' keep_progress=' .. keep_progress or '')
 end
 
 -- defaults_add(tail, defaults): the options that the tail does not name.

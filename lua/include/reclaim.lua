@@ -12,6 +12,7 @@
 --- @include remove
 --- @include due
 --- @include dead
+--- @include progress_over
 
 local LOSS_DELAY_MAX = 3600000
 
@@ -40,6 +41,7 @@ local function reclaim_jobs(k, lost, now, later, death)
       unique_free(k.unique, s.unique, l.id)
       unique_next(k, s.unique, l.id)
       ended(k, l.id, 'cancelled', '')
+      progress_over(k, l.id, s, 'cancelled', now)
     else
       local gone = held_gone(k, l.id)
       local max = tonumber(s.max_deliveries)

@@ -23,6 +23,7 @@ static const struct {
     NUMBER("config.dead_age_max", dead_max_age_ms),
     NUMBER("config.dead_bytes_max", dead_max_bytes),
     NUMBER("config.log_bytes_max", log_max_bytes), NUMBER("config.retry", max_retry),
+    NUMBER("config.keep_progress", keep_progress_ms),
     NUMBER("next_due", next_due), NUMBER("oldest_ready", oldest_ready),
     NUMBER("heartbeat_promote", heartbeat_promote),
     NUMBER("heartbeat_reclaim", heartbeat_reclaim),
@@ -139,6 +140,7 @@ wr_audit_read(const struct wr_reply *reply, struct weir_audit *out,
         .log_max_bytes = WR_LOG_MAX_BYTES,
         .max_retry = WR_RETRY_DEFAULT,
         .backoff = "exp:2s,1h",
+        .keep_progress_ms = -1,
     };
     if (n < 3)
         return wr_fail(err, WEIR_E_CORRUPT, 0, "audit: a reply of %zu words", n);

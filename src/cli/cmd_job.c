@@ -222,6 +222,23 @@ struct show {
     bool only_dead;
 };
 
+/* What is left of a job that is over and not kept: its last progress, perhaps. */
+static enum weir_err
+show_over(struct cli *cli, const char *id, const char *queue, struct weir_error *err)
+{
+    struct weir_error no_job = *err;
+    struct weir_job_view *v;
+    enum weir_err rc = weir_job_progress(cli->client, queue, id, &v, err);
+
+    if (rc == WEIR_E_NO_JOB)
+        *err = no_job;
+    if (rc != WEIR_OK)
+        return rc;
+    cli_job_show_over(cli, v);
+    weir_job_view_free(v);
+    return WEIR_OK;
+}
+
 static enum weir_err
 show_one(struct cli *cli, const char *id, void *context, struct weir_error *err)
 {
@@ -229,6 +246,8 @@ show_one(struct cli *cli, const char *id, void *context, struct weir_error *err)
     struct weir_job_view *v;
     enum weir_err rc = weir_job_inspect(cli->client, show->queue, id, &v, err);
 
+    if (rc == WEIR_E_NO_JOB && !show->only_dead)
+        return show_over(cli, id, show->queue, err);
     if (rc != WEIR_OK)
         return rc;
     if (show->only_dead && strcmp(weir_job_view_state(v), "dead") != 0)

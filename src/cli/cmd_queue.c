@@ -112,6 +112,8 @@ show_limits(struct cli *cli, const struct weir_audit *a)
     else
         fputs("backoff\t", cli->out);
     fprintf(cli->out, "%s\n", a->backoff);
+    if (a->keep_progress_ms >= 0)
+        show_row(cli, "keep_progress_ms", a->keep_progress_ms);
 }
 
 static enum weir_err

@@ -11,7 +11,7 @@
 struct set_opts {
     const char *engine, *backoff;
     int64_t payload_max, kept_max, kept_bytes;
-    int64_t dead_count, dead_age, dead_bytes, retry, log_bytes;
+    int64_t dead_count, dead_age, dead_bytes, retry, log_bytes, keep_progress;
 };
 
 /* clang-format off */
@@ -33,7 +33,9 @@ struct set_opts {
     {"retry", 0, CLI_COUNT, offsetof(struct set_opts, retry), "N",                      \
      "--retry of jobs that do not say it; at first 3"},                                 \
     {"backoff", 0, CLI_TEXT, offsetof(struct set_opts, backoff), "SPEC",                \
-     "--backoff of jobs that do not say it; \"\": the default again"}
+     "--backoff of jobs that do not say it; \"\": the default again"},                    \
+    {"keep-progress", 0, CLI_DURATION, offsetof(struct set_opts, keep_progress), "D",   \
+     "--keep-progress of jobs that do not say it; at first as long as the job"}
 /* clang-format on */
 
 static const struct cli_opt create_options[] = {
@@ -68,7 +70,8 @@ configure(struct cli *cli, const char *queue, const struct set_opts *o,
                                     .dead_max_bytes = setting_of(o->dead_bytes),
                                     .log_max_bytes = setting_of(o->log_bytes),
                                     .max_retry = setting_of(o->retry),
-                                    .backoff = o->backoff};
+                                    .backoff = o->backoff,
+                                    .keep_progress_ms = setting_of(o->keep_progress)};
 
     return weir_queue_configure(cli->client, queue, &s, err);
 }
@@ -130,8 +133,9 @@ const struct cli_cmd cmd_queue_create = {
 static bool
 says_nothing(const struct set_opts *o)
 {
-    const int64_t given[] = {o->payload_max, o->kept_max,   o->kept_bytes, o->dead_count,
-                             o->dead_age,    o->dead_bytes, o->retry,      o->log_bytes};
+    const int64_t given[] = {o->payload_max, o->kept_max,  o->kept_bytes,
+                             o->dead_count,  o->dead_age,  o->dead_bytes,
+                             o->retry,       o->log_bytes, o->keep_progress};
 
     for (size_t i = 0; i < sizeof(given) / sizeof(*given); i++)
         if (given[i] != CLI_UNSET)

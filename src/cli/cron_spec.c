@@ -89,6 +89,8 @@ merge_job(const struct cli_job_spec *s, const struct weir_job *given,
         job->kill_after_ms = given->kill_after_ms;
     if (s->keep_result != CLI_UNSET)
         job->keep_result_ms = given->keep_result_ms;
+    if (s->keep_progress != CLI_UNSET)
+        job->keep_progress_ms = given->keep_progress_ms;
     if (s->expires)
         job->expires_ms = given->expires_ms;
     if (s->unique) {
@@ -262,6 +264,10 @@ render_job(const char *queue, const struct weir_job *j, struct wr_buf *out)
     if (j->keep_result_ms == 0)
         wr_buf_add_str(out, "keep-result = 0s\n");
     add_duration(out, "keep-result", j->keep_result_ms, KEEP_DEFAULT_MS);
+    if (j->keep_progress_ms == WEIR_NONE)
+        wr_buf_add_str(out, "keep-progress = 0s\n");
+    else
+        add_duration(out, "keep-progress", j->keep_progress_ms, 0);
     add_duration(out, "expires", j->expires_ms, 0);
     add_unique(out, j);
     if (j->order_key) {

@@ -41,7 +41,8 @@ struct cli_cron_spec {
     {"ordered", 0, CLI_FLAG, CLI_CRON_JOB(ordered), NULL, "jobs of one --key run one after the other, as they came, failed ones first"}, \
     {"then", 0, CLI_TEXT, CLI_CRON_JOB(then), "TYPE[@Q],...", "when it succeeds, a job of this type with its result as payload; then the next"}, \
     {"meta", 0, CLI_LIST, CLI_CRON_JOB(meta), "K=V", "a text beside the payload; may be repeated"}, \
-    {"keep-result", 0, CLI_DURATION, CLI_CRON_JOB(keep_result), "D", "how long it can be looked at when done; default 24h"}
+    {"keep-result", 0, CLI_DURATION, CLI_CRON_JOB(keep_result), "D", "how long it can be looked at when done; default 24h"}, \
+    {"keep-progress", 0, CLI_DURATION, CLI_CRON_JOB(keep_progress), "D", "how long its progress is kept after its end; default as long as the job"}
 #define CLI_CRON_PARTS \
     {"schedule", 0, CLI_TEXT, CLI_CRON_FIELD(schedule), "EXPR", "when: \"0 9 * * mon-fri\", @daily, \"every 20s\""}, \
     {"type", 0, CLI_TEXT, CLI_CRON_FIELD(type), "TYPE", "the type of its jobs"}, \

@@ -46,6 +46,8 @@ set_job(struct cli_json *json, const struct weir_job *j)
     set_number(json, "timeout_ms", j->timeout_ms);
     set_number(json, "kill_after_ms", j->kill_after_ms);
     set_number(json, "keep_result_ms", j->keep_result_ms);
+    if (j->keep_progress_ms != 0)
+        set_number(json, "keep_progress_ms", j->keep_progress_ms);
     if (j->expires_ms > 0)
         cli_json_int(json, "expires_ms", j->expires_ms);
     if (j->unique) {

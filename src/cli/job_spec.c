@@ -187,6 +187,7 @@ cli_job_make(const struct cli_job_spec *s, int64_t max_retry, struct cli_job *ou
         .timeout_ms = given(s->timeout),
         .kill_after_ms = given(s->kill_after),
         .keep_result_ms = s->keep_result == CLI_UNSET ? KEEP_DEFAULT_MS : s->keep_result,
+        .keep_progress_ms = given(s->keep_progress),
         .replace = s->replace,
         .unique_states = s->unique_states,
         .order_key = s->key,

@@ -11,6 +11,7 @@
 struct cli_job_spec {
     const char *queue, *id, *backoff, *unique, *unique_states, *expires, *then, *key;
     int64_t in, at, retry, max_deliveries, timeout, kill_after, keep_result, debounce;
+    int64_t keep_progress;
     struct cli_list meta; /* "NAME=VALUE" */
     bool replace, keep_last, ordered;
 };
@@ -39,7 +40,8 @@ struct cli_job_spec {
     {"replace", 0, CLI_FLAG, CLI_JOB_FIELD(base, replace), NULL, "a waiting job of this id (or KEY) gets this record, a finished one runs again"}, \
     {"then", 0, CLI_TEXT, CLI_JOB_FIELD(base, then), "TYPE[@Q],...", "when it succeeds, a job of this type with its result as payload; then the next"}, \
     {"meta", 0, CLI_LIST, CLI_JOB_FIELD(base, meta), "K=V", "a text beside the payload; may be repeated"}, \
-    {"keep-result", 0, CLI_DURATION, CLI_JOB_FIELD(base, keep_result), "D", "how long it can be looked at when done; default 24h"}
+    {"keep-result", 0, CLI_DURATION, CLI_JOB_FIELD(base, keep_result), "D", "how long it can be looked at when done; default 24h"}, \
+    {"keep-progress", 0, CLI_DURATION, CLI_JOB_FIELD(base, keep_progress), "D", "how long its progress is kept after its end; default as long as the job"}
 /* clang-format on */
 
 /* A job made of a spec, with the memory it points to. */

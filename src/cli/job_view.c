@@ -41,13 +41,25 @@ put_text(struct cli_json *json, const char *key, const char *text)
         cli_json_text(json, key, text);
 }
 
+static void
+put_progress(struct cli_json *json, const struct weir_job_view *v)
+{
+    struct weir_progress progress;
+
+    put_text(json, "progress", weir_job_view_progress(v));
+    weir_job_view_progress_parts(v, &progress);
+    if (progress.percent >= 0)
+        cli_json_int(json, "progress_percent", progress.percent);
+    put_text(json, "progress_stage", progress.stage);
+    put_text(json, "progress_message", progress.message);
+}
+
 /* The keys are the contract of weir(1). */
 static void
 print_json(struct cli *cli, const struct weir_job_view *v, bool whole)
 {
     struct wr_buf command = {0};
     struct cli_json *json = cli_json_new();
-    struct weir_progress progress;
     struct weir_job_numbers n;
     size_t payload_len, result_len;
     const void *result = weir_job_view_result(v, &result_len);
@@ -66,6 +78,8 @@ print_json(struct cli *cli, const struct weir_job_view *v, bool whole)
     cli_json_int(json, "max_deliveries", n.max_deliveries);
     cli_json_int(json, "timeout_ms", n.timeout_ms);
     cli_json_int(json, "keep_result_ms", n.keep_result_ms);
+    if (n.keep_progress_ms >= 0)
+        cli_json_int(json, "keep_progress_ms", n.keep_progress_ms);
     put_time(json, "enqueued_at", n.enqueued_at);
     put_time(json, "due_at", n.due_at);
     put_time(json, "started_at", n.started_at);
@@ -74,12 +88,7 @@ print_json(struct cli *cli, const struct weir_job_view *v, bool whole)
     put_text(json, "waits_behind", weir_job_view_behind(v));
     put_text(json, "worker", weir_job_view_worker(v));
     put_text(json, "error", last_error(weir_job_view_errors(v), error, sizeof(error)));
-    put_text(json, "progress", weir_job_view_progress(v));
-    weir_job_view_progress_parts(v, &progress);
-    if (progress.percent >= 0)
-        cli_json_int(json, "progress_percent", progress.percent);
-    put_text(json, "progress_stage", progress.stage);
-    put_text(json, "progress_message", progress.message);
+    put_progress(json, v);
     if (weir_job_view_is_cancelled(v))
         cli_json_bool(json, "cancelled", true);
     if (whole && strcmp(weir_job_view_state(v), "done") == 0)
@@ -303,4 +312,40 @@ cli_job_show(struct cli *cli, const struct weir_job_view *v)
         bytes = weir_job_view_result(v, &len);
         field_bytes(cli, "result", bytes, len);
     }
+}
+
+void
+cli_job_show_over(struct cli *cli, const struct weir_job_view *v)
+{
+    struct weir_job_numbers n;
+
+    weir_job_view_numbers(v, &n);
+    if (cli_out_is_json(cli)) {
+        struct cli_json *json = cli_json_new();
+
+        cli_json_text(json, "id", weir_job_view_id(v));
+        cli_json_text(json, "queue", weir_job_view_queue(v));
+        cli_json_text(json, "state", weir_job_view_state(v));
+        cli_json_int(json, "finished_at", n.finished_at);
+        put_progress(json, v);
+        cli_json_print(json, cli->out);
+        cli_json_free(json);
+        return;
+    }
+    if (cli->format == CLI_OUT_ID) {
+        cli_print_id(cli, weir_job_view_id(v));
+        fputc('\n', cli->out);
+        return;
+    }
+    if (cli_out_is_table(cli)) {
+        cli_print_id(cli, weir_job_view_id(v));
+        fputs("  ", cli->out);
+        cli_print(cli, CLI_DIM, "%s, and not kept\n", weir_job_view_state(v));
+    } else {
+        field(cli, "id", weir_job_view_id(v));
+        field(cli, "state", weir_job_view_state(v));
+    }
+    field(cli, "queue", weir_job_view_queue(v));
+    field_when(cli, "finished", n.finished_at, n.now);
+    show_progress(cli, v);
 }

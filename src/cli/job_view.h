@@ -10,5 +10,7 @@ struct cli_table *cli_job_table(struct cli *cli);
 void
 cli_job_row(struct cli *cli, struct cli_table *table, const struct weir_job_view *view);
 void cli_job_show(struct cli *cli, const struct weir_job_view *view);
+/* One that is over and not kept: what weir_job_progress() knows of it. */
+void cli_job_show_over(struct cli *cli, const struct weir_job_view *view);
 
 #endif

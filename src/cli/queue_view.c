@@ -59,6 +59,8 @@ print_json(struct cli *cli, const char *queue, const struct weir_audit *a)
     cli_json_int(json, "log_max_bytes", a->log_max_bytes);
     cli_json_int(json, "max_retry", a->max_retry);
     cli_json_text(json, "backoff", a->backoff);
+    if (a->keep_progress_ms >= 0)
+        cli_json_int(json, "keep_progress_ms", a->keep_progress_ms);
     put_since(json, "heartbeat_promote_ms", a->heartbeat_promote, a->now);
     put_since(json, "heartbeat_reclaim_ms", a->heartbeat_reclaim, a->now);
     cli_json_int(json, "retried", a->retried);

@@ -133,6 +133,7 @@ wr_client_queue(struct weir_client *c, const char *queue, struct wr_queue **out,
 struct find {
     struct weir_client *client;
     struct wr_span id;
+    bool over; /* also one that is over, if its progress is kept */
     struct wr_queue *found;
     enum weir_err rc; /* of the last look */
     struct weir_error *err;
@@ -148,18 +149,21 @@ look_in(const char *name, void *context)
     f->rc = wr_store_queue(f->client->store, name, &queue, f->err);
     if (f->rc != WEIR_OK)
         return false;
-    f->rc = wr_store_inspect(f->client->store, queue, f->id, 0, &reply, f->err);
+    if (f->over)
+        f->rc = wr_store_inspect_over(f->client->store, queue, f->id, &reply, f->err);
+    else
+        f->rc = wr_store_inspect(f->client->store, queue, f->id, 0, &reply, f->err);
     wr_reply_free(reply);
     if (f->rc == WEIR_OK)
         f->found = queue;
     return f->rc == WEIR_E_NO_JOB || f->rc == WEIR_E_NO_QUEUE;
 }
 
-enum weir_err
-wr_client_find(struct weir_client *c, const char *queue, const char *id,
-               struct wr_queue **out, struct weir_error *err)
+static enum weir_err
+find(struct weir_client *c, const char *queue, const char *id, bool over,
+     struct wr_queue **out, struct weir_error *err)
 {
-    struct find f = {.client = c, .id = wr_span_str(id), .err = err};
+    struct find f = {.client = c, .id = wr_span_str(id), .over = over, .err = err};
     enum weir_err rc;
 
     if (!wr_text_is_job_id(f.id))
@@ -175,4 +179,20 @@ wr_client_find(struct weir_client *c, const char *queue, const char *id,
         return wr_fail(err, WEIR_E_NO_JOB, 0, "no such job in any queue of namespace %s",
                        wr_store_namespace(c->store));
     return f.rc;
+}
+
+enum weir_err
+wr_client_find(struct weir_client *c, const char *queue, const char *id,
+               struct wr_queue **out, struct weir_error *err)
+{
+    return find(c, queue, id, false, out, err);
+}
+
+enum weir_err
+wr_client_find_over(struct weir_client *c, const char *queue, const char *id,
+                    struct wr_queue **out, struct weir_error *err)
+{
+    enum weir_err rc = find(c, queue, id, false, out, err);
+
+    return rc == WEIR_E_NO_JOB && !queue ? find(c, queue, id, true, out, err) : rc;
 }

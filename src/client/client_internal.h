@@ -87,6 +87,11 @@ wr_client_queue(struct weir_client *client, const char *queue, struct wr_queue *
 enum weir_err
 wr_client_find(struct weir_client *client, const char *queue, const char *id,
                struct wr_queue **out, struct weir_error *err) WEIR_MUST_CHECK;
+/* The same; where no job lives, the queue in which the progress of one that is over is
+ * kept. */
+enum weir_err
+wr_client_find_over(struct weir_client *client, const char *queue, const char *id,
+                    struct wr_queue **out, struct weir_error *err) WEIR_MUST_CHECK;
 
 /* The record of a job in its two parts, as wr_record_write() makes them. E_ARG. */
 enum weir_err

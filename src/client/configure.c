@@ -8,7 +8,7 @@
 #include "client/client_internal.h"
 #include "model/retry.h"
 
-#define PAIRS_MAX 6
+#define PAIRS_MAX 7
 
 struct pairs {
     struct wr_span words[2 * PAIRS_MAX];
@@ -73,6 +73,8 @@ weir_queue_configure(struct weir_client *c, const char *queue,
         rc = add_limit(&p, "log_bytes_max", s.log_max_bytes, INT64_C(1) << 50, err);
     if (rc == WEIR_OK)
         rc = add_limit(&p, "retry", s.max_retry, 1000000, err);
+    if (rc == WEIR_OK)
+        rc = add_limit(&p, "keep_progress", s.keep_progress_ms, WR_TIME_MAX_MS, err);
     if (rc == WEIR_OK && !wr_backoff_parse(s.backoff, &read))
         rc = wr_fail(err, WEIR_E_ARG, 0,
                      "backoff %.40s: not like exp:2s,1h, fixed:10s, linear:60s, "

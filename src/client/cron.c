@@ -427,6 +427,9 @@ fill_job(struct holder *h)
         .timeout_ms = or_none(r->timeout_ms),
         .kill_after_ms = or_none(r->kill_after_ms),
         .keep_result_ms = r->keep_ms,
+        .keep_progress_ms = r->keep_progress_ms == WR_PROGRESS_WITH_JOB
+                                ? 0
+                                : or_none(r->keep_progress_ms),
         .expires_ms = r->expires_ms,
         .unique = r->unique.len > 0 ? r->unique.ptr : NULL,
         .unique_window_ms = h->entry.window_ms,

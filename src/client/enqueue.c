@@ -75,6 +75,8 @@ check_numbers(const struct weir_job *job, struct weir_error *err)
         {"expires", job->expires_ms, WR_TIME_MAX_MS},
         {"unique_window", job->unique_window_ms, WR_TIME_MAX_MS},
         {"debounce", job->debounce_ms, WR_TIME_MAX_MS},
+        {"keep_progress", job->keep_progress_ms == WEIR_NONE ? 0 : job->keep_progress_ms,
+         WR_TIME_MAX_MS},
     };
     /* clang-format on */
 
@@ -196,6 +198,7 @@ write_record(const struct weir_job *job, struct prepared *p, struct weir_error *
         .kill_after_ms = job->kill_after_ms,
         .keep_ms = job->keep_result_ms,
         .expires_ms = job->expires_ms,
+        .keep_progress_ms = or_default(job->keep_progress_ms, WR_PROGRESS_WITH_JOB),
         .backoff = wr_span_str(job->backoff ? job->backoff : ""),
         .unique = wr_span_str(job->unique ? job->unique : ""),
         .order = wr_span_str(job->order_key ? job->order_key : ""),

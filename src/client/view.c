@@ -13,6 +13,7 @@
 #include "model/progress.h"
 
 #define VIEW_BYTES_MAX (64 * 1024 * 1024)
+#define HEADER_BYTES (WR_HEADER_MAX + 64) /* all of a record but its payload */
 #define PAGE 200
 #define ATTEMPTS_MAX 10
 
@@ -81,11 +82,15 @@ fill_numbers(struct weir_job_view *v, int64_t now, int64_t score)
         .max_deliveries = v->record.max_deliveries,
         .timeout_ms = v->record.timeout_ms,
         .keep_result_ms = s->deliveries > 0 ? s->keep_ms : v->record.keep_ms,
+        .keep_progress_ms = v->record.keep_progress_ms == WR_PROGRESS_WITH_JOB
+                                ? -1
+                                : v->record.keep_progress_ms,
     };
 }
 
 struct raw {
     struct wr_span id, place, record, state, result, errors, before;
+    struct wr_progress_over over;
     int64_t now, score;
 };
 
@@ -155,10 +160,10 @@ read_attempts(struct weir_job_view *v, struct wr_span errors)
 }
 
 static void
-read_progress(struct weir_job_view *v)
+read_progress(struct weir_job_view *v, struct wr_span text)
 {
-    v->progress = strndup(v->job_state.progress.ptr, v->job_state.progress.len);
-    wr_progress_read(v->job_state.progress, &v->parts);
+    v->progress = strndup(text.ptr, text.len);
+    wr_progress_read(text, &v->parts);
 }
 
 static struct weir_job_view *
@@ -175,7 +180,11 @@ view_new(const char *queue, const struct raw *raw)
     if (wr_record_read(raw->record, &v->record, &version))
         copy_text(v->type, sizeof(v->type), v->record.type);
     if (raw->state.len > 0 && wr_job_state_read(raw->state, &v->job_state))
-        read_progress(v);
+        read_progress(v, raw->over.text.len > 0
+                             ? raw->over.text
+                             : wr_progress_text(v->job_state.progress));
+    else if (raw->over.text.len > 0)
+        read_progress(v, raw->over.text);
     read_attempts(v, raw->errors);
     v->result = raw->result;
     if (raw->score >= WR_PARKED_MS)
@@ -188,18 +197,11 @@ view_new(const char *queue, const struct raw *raw)
     return v;
 }
 
-enum weir_err
-wr_client_inspect(struct weir_client *c, struct wr_queue *queue, const char *id,
-                  struct weir_job_view **out, struct weir_error *err)
+static enum weir_err
+view_of_reply(struct wr_queue *queue, const char *id, struct wr_reply *reply,
+              struct weir_job_view **out, struct weir_error *err)
 {
-    struct wr_reply *reply;
-    enum weir_err rc = wr_store_inspect(c->store, queue, wr_span_str(id), VIEW_BYTES_MAX,
-                                        &reply, err);
-    struct raw raw;
-
-    if (rc != WEIR_OK)
-        return rc;
-    raw = (struct raw){
+    struct raw raw = {
         .id = wr_span_str(id),
         .now = wr_reply_int(wr_reply_at(reply, 1)),
         .place = wr_reply_span(wr_reply_at(reply, 2)),
@@ -210,6 +212,8 @@ wr_client_inspect(struct weir_client *c, struct wr_queue *queue, const char *id,
         .errors = wr_reply_span(wr_reply_at(reply, 9)),
         .before = wr_reply_span(wr_reply_at(reply, 11)),
     };
+
+    (void)wr_progress_over_read(wr_reply_span(wr_reply_at(reply, 12)), &raw.over);
     *out = view_new(wr_queue_name(queue), &raw);
     if (!*out) {
         wr_reply_free(reply);
@@ -217,6 +221,45 @@ wr_client_inspect(struct weir_client *c, struct wr_queue *queue, const char *id,
     }
     (*out)->reply = reply;
     return WEIR_OK;
+}
+
+enum weir_err
+wr_client_inspect(struct weir_client *c, struct wr_queue *queue, const char *id,
+                  struct weir_job_view **out, struct weir_error *err)
+{
+    struct wr_reply *reply;
+    enum weir_err rc = wr_store_inspect(c->store, queue, wr_span_str(id), VIEW_BYTES_MAX,
+                                        &reply, err);
+
+    return rc == WEIR_OK ? view_of_reply(queue, id, reply, out, err) : rc;
+}
+
+/* Of a job that is over: its end, and what it said last. */
+static enum weir_err
+inspect_over(struct weir_client *c, struct wr_queue *queue, const char *id,
+             struct weir_job_view **out, struct weir_error *err)
+{
+    struct wr_reply *reply;
+    enum weir_err rc = wr_store_inspect_over(c->store, queue, wr_span_str(id), &reply,
+                                             err);
+    struct raw raw = {.id = wr_span_str(id)};
+
+    if (rc != WEIR_OK)
+        return rc;
+    if (wr_reply_len(reply) > 3) /* it came to life meanwhile */
+        return view_of_reply(queue, id, reply, out, err);
+    raw.now = wr_reply_int(wr_reply_at(reply, 1));
+    (void)wr_progress_over_read(wr_reply_span(wr_reply_at(reply, 2)), &raw.over);
+    raw.place = raw.over.word;
+    *out = view_new(wr_queue_name(queue), &raw);
+    if (*out) {
+        (*out)->reply = reply;
+        (*out)->numbers = (struct weir_job_numbers){.now = raw.now,
+                                                    .finished_at = raw.over.ended_at_ms};
+        return WEIR_OK;
+    }
+    wr_reply_free(reply);
+    return wr_fail(err, WEIR_E_NO_MEMORY, 0, "inspect");
 }
 
 enum weir_err
@@ -230,6 +273,27 @@ weir_job_inspect(struct weir_client *c, const char *queue, const char *id,
     if (rc != WEIR_OK)
         return rc;
     return wr_client_inspect(c, found, id, out, err);
+}
+
+enum weir_err
+weir_job_progress(struct weir_client *c, const char *queue, const char *id,
+                  struct weir_job_view **out, struct weir_error *err)
+{
+    struct wr_queue *found;
+    struct wr_reply *reply;
+    enum weir_err rc = wr_client_find_over(c, queue, id, &found, err);
+
+    *out = NULL;
+    if (rc == WEIR_OK)
+        rc = wr_store_inspect(c->store, found, wr_span_str(id), HEADER_BYTES, &reply,
+                              err);
+    if (rc == WEIR_E_NO_JOB)
+        return inspect_over(c, found, id, out, err);
+    if (rc == WEIR_OK)
+        rc = view_of_reply(found, id, reply, out, err);
+    if (rc == WEIR_OK)
+        (*out)->record.payload = (*out)->result = (struct wr_span){"", 0};
+    return rc;
 }
 
 struct weir_job_view *

@@ -20,6 +20,7 @@ static const struct {
     {"kill_after",     offsetof(struct wr_record, kill_after_ms),  WR_KILL_AFTER_DEFAULT_MS},
     {"keep",           offsetof(struct wr_record, keep_ms),        0},
     {"expires",        offsetof(struct wr_record, expires_ms),     0},
+    {"keep_progress",  offsetof(struct wr_record, keep_progress_ms), WR_PROGRESS_WITH_JOB},
 };
 /* clang-format on */
 #define TIME_LEN 24 /* what the script adds: a blank and the time of the enqueue */

@@ -20,6 +20,8 @@
 
 #define WR_FORMAT_VERSION 1
 #define WR_HEADER_MAX 4096 /* bytes of a header line */
+/* What a job said of its progress is kept as long as the job itself. */
+#define WR_PROGRESS_WITH_JOB INT64_MAX
 
 /* What a record says. Spans point into the record, or into `text`, which
  * wr_job_record_fini frees. */
@@ -33,6 +35,7 @@ struct wr_record {
     int64_t kill_after_ms;        /* default 10 s */
     int64_t keep_ms;              /* default 0 */
     int64_t expires_ms;           /* after its enqueue; 0: never */
+    int64_t keep_progress_ms;     /* after its end; default WR_PROGRESS_WITH_JOB */
     struct wr_span backoff;       /* spec, decoded; empty: default */
     struct wr_span unique;        /* key, decoded; empty: none */
     struct wr_span unique_states; /* in which it holds the key; empty: default */

@@ -97,3 +97,41 @@ wr_progress_fini(struct wr_progress *progress)
     wr_buf_fini(&progress->stage);
     wr_buf_fini(&progress->message);
 }
+
+struct wr_span
+wr_progress_text(struct wr_span stored)
+{
+    static const char keep[] = "keep=";
+    struct wr_span rest = stored, word = take_word(&rest);
+
+    if (word.len < sizeof(keep) || memcmp(word.ptr, keep, sizeof(keep) - 1) != 0)
+        return stored;
+    for (size_t i = sizeof(keep) - 1; i < word.len; i++) {
+        char c = ((const char *)word.ptr)[i];
+
+        if (c < '0' || c > '9')
+            return stored;
+    }
+    return rest;
+}
+
+static bool
+read_time(struct wr_span word, int64_t *out)
+{
+    char text[24];
+
+    if (word.len == 0 || word.len >= sizeof(text))
+        return false;
+    memcpy(text, word.ptr, word.len);
+    text[word.len] = '\0';
+    return strlen(text) == word.len && wr_text_int(text, 0, INT64_MAX, out);
+}
+
+bool
+wr_progress_over_read(struct wr_span stored, struct wr_progress_over *out)
+{
+    *out = (struct wr_progress_over){.text = stored};
+    return stored.len > 0 && read_time(take_word(&out->text), &out->until_ms) &&
+           read_time(take_word(&out->text), &out->ended_at_ms) &&
+           (out->word = take_word(&out->text)).len > 0;
+}

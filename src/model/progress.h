@@ -8,6 +8,9 @@
 #ifndef WR_MODEL_PROGRESS_H
 #define WR_MODEL_PROGRESS_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "base/buf.h"
 #include "base/span.h"
 
@@ -27,5 +30,16 @@ void wr_progress_write(int percent, struct wr_span stage, struct wr_span message
  * wr_progress_fini(). */
 void wr_progress_read(struct wr_span text, struct wr_progress *out);
 void wr_progress_fini(struct wr_progress *progress);
+
+/* What a state holds, without the "keep=MS " that may stand before it: how long it is
+ * kept after the job's end. */
+struct wr_span wr_progress_text(struct wr_span stored);
+
+/* Of a job that is over, as it stands in the hash `progress`: "until ended word text". */
+struct wr_progress_over {
+    int64_t until_ms, ended_at_ms;
+    struct wr_span word, text; /* "done" or "cancelled"; both point into what was read */
+};
+bool wr_progress_over_read(struct wr_span stored, struct wr_progress_over *out);
 
 #endif

@@ -349,7 +349,7 @@ wr_store_extend(struct wr_store *store, struct wr_queue *queue, const char *work
 enum weir_err
 wr_store_progress(struct wr_store *store, struct wr_queue *queue, const char *worker,
                   struct wr_span id, struct wr_span token, struct wr_span text,
-                  enum wr_extended *word, struct weir_error *err)
+                  int64_t keep_ms, enum wr_extended *word, struct weir_error *err)
 {
     struct wr_call c;
     enum weir_err rc;
@@ -359,6 +359,10 @@ wr_store_progress(struct wr_store *store, struct wr_queue *queue, const char *wo
     wr_call_arg(&c, id);
     wr_call_arg(&c, token);
     wr_call_arg(&c, text);
+    if (keep_ms == WR_PROGRESS_WITH_JOB)
+        wr_call_str(&c, "");
+    else
+        wr_call_int(&c, keep_ms);
     rc = wr_call_run(&c, err);
     if (rc == WEIR_OK) {
         int found = wr_call_word(&c, 0, extend_words);

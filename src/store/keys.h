@@ -17,7 +17,8 @@
     X(state, "state") X(results, "results") X(errors, "errors") X(log, "log") \
     X(stats, "stats") X(claims, "claims") X(producers, "producers") \
     X(unique, "unique") X(windows, "windows") X(wake, "wake") X(due, "due") \
-    X(waiters, "waiters") X(outbox, "outbox") X(order, "order") X(lock, "lock") \
+    X(progress, "progress") X(waiters, "waiters") X(outbox, "outbox") \
+    X(order, "order") X(lock, "lock") \
     X(stream, "stream") X(ids, "ids") \
     X(next_ready, "next:ready") X(next_stream, "next:stream") X(next_ids, "next:ids") \
     X(heartbeat_promote, "heartbeat:promote") \

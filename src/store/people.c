@@ -337,9 +337,9 @@ wr_store_audit(struct wr_store *store, struct wr_queue *queue, struct wr_reply *
     return rc;
 }
 
-enum weir_err
-wr_store_inspect(struct wr_store *store, struct wr_queue *queue, struct wr_span id,
-                 size_t bytes_max, struct wr_reply **out, struct weir_error *err)
+static enum weir_err
+inspect(struct wr_store *store, struct wr_queue *queue, struct wr_span id,
+        size_t bytes_max, bool over, struct wr_reply **out, struct weir_error *err)
 {
     struct wr_call c;
     enum weir_err rc;
@@ -349,13 +349,28 @@ wr_store_inspect(struct wr_store *store, struct wr_queue *queue, struct wr_span 
     wr_call_arg(&c, id);
     wr_call_int(&c, (int64_t)bytes_max);
     rc = look(&c, out, err);
-    if (rc == WEIR_OK && wr_call_is(&c, "GONE")) {
+    if (rc == WEIR_OK && wr_call_is(&c, "GONE") &&
+        !(over && wr_reply_span(wr_reply_at(*out, 2)).len > 0)) {
         wr_reply_free(*out);
         *out = NULL;
         rc = wr_fail(err, WEIR_E_NO_JOB, 0, "no such job in queue %s", queue->name);
     }
     wr_call_fini(&c);
     return rc;
+}
+
+enum weir_err
+wr_store_inspect(struct wr_store *store, struct wr_queue *queue, struct wr_span id,
+                 size_t bytes_max, struct wr_reply **out, struct weir_error *err)
+{
+    return inspect(store, queue, id, bytes_max, false, out, err);
+}
+
+enum weir_err
+wr_store_inspect_over(struct wr_store *store, struct wr_queue *queue, struct wr_span id,
+                      struct wr_reply **out, struct weir_error *err)
+{
+    return inspect(store, queue, id, 0, true, out, err);
 }
 
 enum weir_err

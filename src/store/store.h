@@ -287,11 +287,13 @@ enum weir_err
 wr_store_extend(struct wr_store *store, struct wr_queue *queue, const char *worker,
                 int64_t lease_ms, const struct wr_holding *held, size_t n,
                 enum wr_extended *out, struct weir_error *err) WEIR_MUST_CHECK;
-/* *word: OK, CANCEL, BEFORE, STALE or GONE. */
+/* keep_ms: after the end of the job, WR_PROGRESS_WITH_JOB: as long as the job. *word: OK,
+ * CANCEL, BEFORE, STALE or GONE. */
 enum weir_err
 wr_store_progress(struct wr_store *store, struct wr_queue *queue, const char *worker,
                   struct wr_span id, struct wr_span token, struct wr_span text,
-                  enum wr_extended *word, struct weir_error *err) WEIR_MUST_CHECK;
+                  int64_t keep_ms, enum wr_extended *word,
+                  struct weir_error *err) WEIR_MUST_CHECK;
 
 /* ---- what jobs print ---- */
 
@@ -471,6 +473,10 @@ wr_store_audit(struct wr_store *store, struct wr_queue *queue, struct wr_reply *
 enum weir_err wr_store_inspect(struct wr_store *store, struct wr_queue *queue,
                                struct wr_span id, size_t bytes_max, struct wr_reply **out,
                                struct weir_error *err) WEIR_MUST_CHECK;
+/* The same of a job that may be over, if its progress is kept: no record, no result. */
+enum weir_err
+wr_store_inspect_over(struct wr_store *store, struct wr_queue *queue, struct wr_span id,
+                      struct wr_reply **out, struct weir_error *err) WEIR_MUST_CHECK;
 /* Registers who wants to be told of the end of a job. early: the job may come later.
  * *ended: no need, it is dead or done. E_NO_JOB; E_REFUSED: too many wait for it. */
 enum weir_err wr_store_wait(struct wr_store *store, struct wr_queue *queue,

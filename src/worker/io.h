@@ -184,6 +184,7 @@ void wr_io_count_long(struct wr_io *io, int64_t now);
 /* Answers when to look again. */
 int64_t wr_io_check_runs(struct wr_io *io, int64_t now);
 void wr_io_send_progress(struct wr_io *io, int64_t now);
+void wr_io_send_last_progress(struct wr_io *io, struct wr_run *run, enum wr_verdict kind);
 
 /* ---- io_stop.c ---- */
 

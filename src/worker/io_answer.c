@@ -127,6 +127,7 @@ wr_io_collect(struct wr_io *io)
         if (run == io->alone_runs)
             io->alone_runs = NULL;
         kind = wr_judge(run);
+        wr_io_send_last_progress(io, run, kind);
         if (!waits_for_output(io, run, kind))
             wr_io_put_answer(l, kind, run);
     }

@@ -117,8 +117,9 @@ wr_io_send_progress(struct wr_io *io, int64_t now)
     io->progress_ms = now + PROGRESS_MS;
     for (size_t i = 0; i < r->n; i++) {
         struct wr_run *run = &r->runs[i];
-        char id[256], token[WR_TOKEN_MAX], text[256];
+        char id[256], token[WR_TOKEN_MAX], text[sizeof(run->d.progress)];
         struct wr_queue *queue = NULL;
+        int64_t keep_ms = 0;
         enum wr_extended word;
 
         pthread_mutex_lock(&r->mu);
@@ -127,12 +128,35 @@ wr_io_send_progress(struct wr_io *io, int64_t now)
             snprintf(token, sizeof(token), "%s", run->d.state.token);
             snprintf(text, sizeof(text), "%s", run->d.progress);
             run->d.progress_new = false;
+            keep_ms = run->d.record.keep_progress_ms;
             queue = run->queue;
         }
         pthread_mutex_unlock(&r->mu);
-        if (queue && wr_store_progress(io->store, queue, io->o->page->worker,
-                                       wr_span_str(id), wr_span_str(token),
-                                       wr_span_str(text), &word, NULL) != WEIR_OK)
+        if (queue &&
+            wr_store_progress(io->store, queue, io->o->page->worker, wr_span_str(id),
+                              wr_span_str(token), wr_span_str(text), keep_ms, &word,
+                              NULL) != WEIR_OK)
             return; /* for people only: the next one says more */
     }
+}
+
+/* What a handler said last, when it has ended: who looks at its job afterwards sees that.
+ * Nobody sees that of a job that leaves nothing. */
+void
+wr_io_send_last_progress(struct wr_io *io, struct wr_run *run, enum wr_verdict kind)
+{
+    const struct wr_record *record = &run->d.record;
+    bool kept = record->keep_progress_ms == WR_PROGRESS_WITH_JOB
+                    ? record->keep_ms > 0
+                    : record->keep_progress_ms > 0;
+    enum wr_extended word;
+
+    if (!run->d.progress_new || (kind <= WR_VERDICT_ACK_THEN && !kept) ||
+        io->failures > 0 || io->hurry || io->orphaned)
+        return;
+    run->d.progress_new = false;
+    (void)!wr_store_progress(io->store, run->queue, io->o->page->worker,
+                             wr_span_str(run->d.id), wr_span_str(run->d.state.token),
+                             wr_span_str(run->d.progress), record->keep_progress_ms,
+                             &word, NULL);
 }

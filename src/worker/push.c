@@ -114,6 +114,13 @@ take_member(const char *key, const struct wr_json_value *v, void *context,
         r->ordered = v->yes;
         return WEIR_OK;
     }
+    if (strcmp(key, "keep_progress") == 0) {
+        enum weir_err rc = take_duration(key, v, &r->job.keep_progress_ms, err);
+
+        if (rc == WEIR_OK && r->job.keep_progress_ms == 0)
+            r->job.keep_progress_ms = WEIR_NONE;
+        return rc;
+    }
     if (strcmp(key, "retry") == 0)
         return take_retry(v, &r->job, err);
     if (strcmp(key, "payload") == 0 || strcmp(key, "payload_base64") == 0)

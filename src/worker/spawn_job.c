@@ -184,6 +184,8 @@ add_end(struct wr_spawn_job *j)
     struct wr_spawn_frame f = {.kind = WR_FRAME_END};
     struct wr_buf out = {0}, err = {0};
 
+    if (j->progress_new) /* the last word counts, however soon after the one before */
+        wr_spawn_send_progress(j, j->progress_ms + WR_PROGRESS_MS);
     add_live(j);
     j->end.push_lost = j->end.push_lost || j->pushes.failed;
     if (j->pushes.len > 0) {

@@ -222,7 +222,7 @@ act_progress(struct kill_actor *a)
 
     return wr_store_progress(a->store, a->queue, KILL_WORKER, wr_span_str("A"),
                              wr_span_str(rig_token(KILL_WORKER, "A")),
-                             wr_span_str("half"), &word, &a->err);
+                             wr_span_str("half"), WR_PROGRESS_WITH_JOB, &word, &a->err);
 }
 
 static enum weir_err

@@ -363,14 +363,20 @@ rig_extend(const char *worker, const char *id, int64_t limit_ms)
 }
 
 enum wr_extended
-rig_progress(const char *worker, const char *id, const char *text)
+rig_progress_keep(const char *worker, const char *id, const char *text, int64_t keep_ms)
 {
     enum wr_extended out;
 
     OK(wr_store_progress(rig.store, rig.queue, worker, wr_span_str(id),
-                         wr_span_str(rig_token(worker, id)), wr_span_str(text), &out,
-                         &rig.err));
+                         wr_span_str(rig_token(worker, id)), wr_span_str(text), keep_ms,
+                         &out, &rig.err));
     return out;
+}
+
+enum wr_extended
+rig_progress(const char *worker, const char *id, const char *text)
+{
+    return rig_progress_keep(worker, id, text, WR_PROGRESS_WITH_JOB);
 }
 
 /* ---- movers and people ---- */

@@ -97,6 +97,9 @@ enum wr_answered rig_bury(const char *worker, const char *id);
 enum wr_answered rig_release(const char *worker, const char *id);
 enum wr_extended rig_extend(const char *worker, const char *id, int64_t limit_ms);
 enum wr_extended rig_progress(const char *worker, const char *id, const char *text);
+/* The same of a job that says how long it is kept after its end. */
+enum wr_extended
+rig_progress_keep(const char *worker, const char *id, const char *text, int64_t keep_ms);
 enum wr_cancelled rig_cancel(const char *id);
 enum wr_replayed rig_replay(const char *id);
 enum wr_replayed rig_purge(const char *id);

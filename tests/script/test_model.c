@@ -702,6 +702,7 @@ op_progress(void)
     word("%s", a.job->id);
     token_word(a.token);
     word("%s", a.text);
+    word("%s", ""); /* kept as long as the job */
     remember_call();
     model_progress(&model, worker, &a, &expected);
     run();

@@ -66,7 +66,7 @@ static const struct row {
      true,
      {NOW, "w", "9", "0", "0", "9000", "99999", "", "0", "P2", "PN", "out", ""}},
     {"extend", false, {NOW, "w", "9000", "P1", "PN", "0"}},
-    {"progress", false, {"w", "P1", "PN", "half"}},
+    {"progress", false, {"w", "P1", "PN", "half", ""}},
     {"log",
      false,
      {"w", "9", "9", "9", "4", "99", "P1", "PN", "0", "0", "text", "P2", "PN", "0", "1",

@@ -13,7 +13,8 @@ static const struct wr_record plain = {.type = {"mail", 4},
                                        .max_retry = WR_RETRY_DEFAULT,
                                        .max_deliveries = WR_DELIVERIES_DEFAULT,
                                        .timeout_ms = WR_TIMEOUT_DEFAULT_MS,
-                                       .kill_after_ms = WR_KILL_AFTER_DEFAULT_MS};
+                                       .kill_after_ms = WR_KILL_AFTER_DEFAULT_MS,
+                                       .keep_progress_ms = WR_PROGRESS_WITH_JOB};
 
 /* Random numbers with a seed: every run is the same. */
 static uint64_t seed = 20;
@@ -106,13 +107,15 @@ options_have_the_names_that_the_scripts_look_for(void **unused)
     r.kill_after_ms = 1;
     r.keep_ms = 86400000;
     r.expires_ms = 60000;
+    r.keep_progress_ms = 5000;
     r.backoff = wr_span_str("list:0s,1m");
     r.unique = wr_span_str("a b=c");
     r.meta = wr_span_str("meta.trace=abc meta.x=1");
     r.payload = wr_span_str("line\nline");
     assert_true(wr_record_write(&r, &head, &tail));
     assert_string_equal(tail.ptr, " retry=5 max_deliveries=0 timeout=0 kill_after=1 "
-                                  "keep=86400000 expires=60000 backoff=list:0s,1m "
+                                  "keep=86400000 expires=60000 keep_progress=5000 "
+                                  "backoff=list:0s,1m "
                                   "unique=a%20b%3Dc meta.trace=abc meta.x=1\nline\nline");
     wr_buf_fini(&head);
     wr_buf_fini(&tail);

@@ -78,6 +78,49 @@ long_and_hostile_words_are_cut_and_escaped(void **state)
     wr_buf_fini(&text);
 }
 
+static void
+how_long_it_is_kept_is_no_part_of_what_was_said(void **state)
+{
+    static const char *const rows[][2] = {
+        {"keep=5000 40 half", "40 half"},
+        {"keep=0 - x", "- x"},
+        {"keep=5000", ""},
+        {"keep=5x 40", "keep=5x 40"},
+        {"keep= 40", "keep= 40"},
+        {"40 keep=5 apples", "40 keep=5 apples"},
+        {"", ""},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct wr_span text = wr_progress_text(wr_span_str(rows[i][0]));
+
+        assert_int_equal(text.len, strlen(rows[i][1]));
+        assert_memory_equal(text.ptr, rows[i][1], text.len);
+    }
+}
+
+static void
+of_a_job_that_is_over_the_end_is_read(void **state)
+{
+    static const char *const odd[] = {
+        "",           "5",           "5 ",
+        "5 6",        "5 6 ",        "x 6 done t",
+        "5 y done t", "-5 6 done t", "99999999999999999999999 6 done t"};
+    struct wr_progress_over over;
+
+    (void)state;
+    assert_true(wr_progress_over_read(wr_span_str("1796000005000 1796000000000 done "
+                                                  "40 stage=a b c"),
+                                      &over));
+    assert_int_equal(over.until_ms, INT64_C(1796000005000));
+    assert_int_equal(over.ended_at_ms, INT64_C(1796000000000));
+    assert_int_equal(over.word.len, 4);
+    assert_int_equal(over.text.len, strlen("40 stage=a b c"));
+    for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); i++)
+        assert_false(wr_progress_over_read(wr_span_str(odd[i]), &over));
+}
+
 int
 main(void)
 {
@@ -85,6 +128,8 @@ main(void)
         cmocka_unit_test(percent_stage_and_message_come_back_as_they_were_said),
         cmocka_unit_test(what_others_wrote_is_read_as_far_as_it_goes),
         cmocka_unit_test(long_and_hostile_words_are_cut_and_escaped),
+        cmocka_unit_test(how_long_it_is_kept_is_no_part_of_what_was_said),
+        cmocka_unit_test(of_a_job_that_is_over_the_end_is_read),
     };
 
     return cmocka_run_group_tests_name("progress", tests, NULL, NULL);

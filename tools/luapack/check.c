@@ -42,6 +42,7 @@ static const char *const queue_keys[] = {"ready",
                                          "next_stream",
                                          "next_ids",
                                          "order",
+                                         "progress",
                                          NULL};
 static const char *const other_keys[] = {"queues", "workers", "worker", "hint", NULL};
 static const char *const key_types[] = {"LIST", "HASH",   "ZSET", "STRING",

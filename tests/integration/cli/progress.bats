@@ -111,3 +111,80 @@ sys.exit(p.wait())' "$@"
     wait $wait
     [ "$(cat ends)" = $'j\tdone\nk\tdone' ]
 }
+
+# A worker whose jobs say three times in a moment how far they are, and are done.
+start_quick_worker() {
+    timeout 60 "$WEIR" work -q default -c 2 -- sh -c '
+        for n in 10 40 100; do weir progress $n --stage "up load" part $n; done' 2>work.log 3>&- &
+    worker=$!
+}
+
+over() { "$WEIR" job show "$1" --json | jq -ce 'select(.state == "done")'; }
+
+@test "what a job said last is read after its end, however fast it was" {
+    start_quick_worker
+    "$WEIR" enqueue t --id j
+    "$WEIR" job wait j --timeout 20s
+    [ "$(show)" = '[100,"up load","part 100"]' ]
+}
+
+@test "enqueue --keep-progress: the last progress outlives a job that is not kept" {
+    start_quick_worker
+    "$WEIR" enqueue t --id j --keep-result 0 --keep-progress 1h
+    until_true over j
+    [ "$(over j | jq -c keys)" = '["finished_at","id","progress","progress_message","progress_percent","progress_stage","queue","state"]' ]
+    [ "$(show)" = '[100,"up load","part 100"]' ]
+    [ "$("$WEIR" job show j -o id)" = j ]
+    "$WEIR" job show j | grep -q $'^state\tdone$'
+    "$WEIR" job show j | grep -q $'^progress\t100 stage=up%20load part 100$'
+    "$WEIR" job show j -o table | grep -q 'done, and not kept'
+    exits 1 "$WEIR" job wait j --timeout 1s # the job itself is gone
+    exits 1 "$WEIR" job show j -q elsewhere
+    "$WEIR" audit
+}
+
+@test "--keep-progress shorter than --keep-result, or 0: the kept job is without it" {
+    start_quick_worker
+    "$WEIR" enqueue t --id j --keep-progress 0
+    "$WEIR" enqueue t --id k --keep-progress 1s
+    "$WEIR" job wait j k --timeout 20s
+    [ "$(show)" = '[null,null,null]' ]
+    [ "$("$WEIR" job show k --json | jq .keep_progress_ms)" = 1000 ]
+    until_true eval '[ "$("$WEIR" job show k --json | jq -c "[.state,.progress]")" = "[\"done\",null]" ]'
+}
+
+@test "queue set --keep-progress holds for jobs that do not say it; the sweep takes what is over" {
+    "$WEIR" queue create default
+    "$WEIR" queue show default | grep -vq keep_progress
+    "$WEIR" queue set default --keep-progress 50ms
+    [ "$("$WEIR" queue show default --json | jq .keep_progress_ms)" = 50 ]
+    start_quick_worker
+    "$WEIR" enqueue t --id j --keep-result 0
+    echo '{"type":"t","id":"k","keep_result":"0s","keep_progress":"1h"}' | "$WEIR" enqueue --from -
+    until_true over k
+    until_true [ "$(redis EXISTS "$WEIR_NAMESPACE:{default}:state")" = 0 ]
+    until_true eval '[ "$(redis HKEYS "$WEIR_NAMESPACE:{default}:progress")" = k ]'
+    [ "$(redis TTL "$WEIR_NAMESPACE:{default}:progress")" = -1 ]
+    exits 64 "$WEIR" queue set default --keep-progress soon
+    "$WEIR" audit --deep
+}
+
+@test "a co-process says how far its job is, and that outlives the job" {
+    cat >talk <<'END'
+#!/bin/sh
+read -r hello
+echo '{"hello":"weir-coproc","version":1}'
+while read -r job; do
+    call=$(echo "$job" | sed 's/.*"call": *\([0-9]*\).*/\1/')
+    echo "{\"call\":$call,\"progress\":30,\"stage\":\"cut\",\"text\":\"one\"}"
+    echo "{\"call\":$call,\"progress\":90,\"stage\":\"glue\",\"text\":\"two\"}"
+    echo "{\"call\":$call,\"answer\":\"ok\"}"
+done
+END
+    chmod +x talk
+    timeout 60 "$WEIR" work -q default -c 1 --coproc t=./talk 2>work.log 3>&- &
+    worker=$!
+    "$WEIR" enqueue t --id j --keep-result 0 --keep-progress 1h
+    until_true over j
+    [ "$(show)" = '[90,"glue","two"]' ]
+}
