@@ -1,7 +1,8 @@
 /*
- * The I/O thread of a worker child: claims jobs, hands them to the slots, gives their
- * answers. One exchange call acks what finished and reserves the next. It sleeps only on
- * the wake markers of its queues and on its own slots.
+ * The I/O loop of a worker child: claims jobs, hands them to the slots, gives their
+ * answers. One exchange call acks what finished and reserves the next. Who leads runs it
+ * (io_lead.c), the main thread unless the child is idle. It sleeps only on the wake
+ * markers of its queues and on its own slots.
  *
  *   RUN ──told to stop, or nothing left──► DRAIN ──grace over──► STOP ──► end
  *
@@ -55,16 +56,10 @@ serve(struct wr_io *io)
     return done;
 }
 
-static void
-rest(struct wr_io *io, int64_t next)
+/* When there is something to look at, whatever comes. */
+static int64_t
+wake_at(const struct wr_io *io, int64_t next, int64_t now)
 {
-    struct wr_runner *r = io->runner;
-    struct pollfd p[4];
-    eventfd_t count;
-    int64_t now = wr_clock_ms();
-    bool finished;
-
-    finished = !wr_runner_may_sleep(r);
     if (wr_io_printing_until(io) < next)
         next = wr_io_printing_until(io);
     if (io->again_ms > now && io->again_ms < next)
@@ -85,15 +80,29 @@ rest(struct wr_io *io, int64_t next)
         next = io->registry_ms;
     if (io->state != WR_IO_RUN && io->deadline_ms < next)
         next = io->deadline_ms > now ? io->deadline_ms : now + 20;
-    if (next > now + 1000)
-        next = now + 1000; /* the lease thread looks at our tick */
+    /* The lease thread looks at our tick. */
+    return next > now + 1000 ? now + 1000 : next;
+}
+
+bool
+wr_io_rest(struct wr_io *io, int64_t next)
+{
+    struct wr_runner *r = io->runner;
+    struct pollfd p[4];
+    eventfd_t count;
+    int64_t now = wr_clock_ms();
+    bool sleeps = wr_runner_may_sleep(r);
+    int n;
+
+    next = wake_at(io, next, now);
     p[0] = (struct pollfd){.fd = r->wake_fd, .events = POLLIN};
     p[1] = (struct pollfd){.fd = io->posted ? wr_conn_fd(io->block) : -1,
                            .events = POLLIN};
     p[2] = (struct pollfd){.fd = io->o->signal_fd, .events = POLLIN};
     p[3] = (struct pollfd){.fd = io->orphaned ? -1 : io->o->lifeline_fd,
                            .events = POLLIN};
-    poll(p, 4, finished || next <= now ? 0 : (int)(next - now));
+    n = poll(p, 4, !sleeps || next <= now ? 0 : (int)(next - now));
+    wr_runner_is_awake(r);
     if (p[0].revents)
         (void)!read(r->wake_fd, &count, sizeof(count));
     if (p[2].revents)
@@ -105,6 +114,7 @@ rest(struct wr_io *io, int64_t next)
         wr_io_begin_drain(io, 0, "orphaned");
         wr_io_begin_stop(io);
     }
+    return n > 0 || !sleeps;
 }
 
 /* Nothing to fetch for is as good as a fetch, as long as leases can be renewed. */
@@ -131,6 +141,10 @@ setup(struct wr_io *io)
         wr_log_error("%s", err.text);
         return false;
     }
+    if (wr_io_lead_init(&io->lead, &err) != WEIR_OK) {
+        wr_log_error("%s", err.text);
+        return false;
+    }
     wr_key_hint(io->hint_key, wr_store_namespace(io->store), io->o->page->worker);
     return true;
 }
@@ -146,8 +160,36 @@ teardown(struct wr_io *io)
         free(l);
     }
     wr_buf_fini(&io->types);
+    wr_io_lead_fini(&io->lead);
     wr_store_free(io->store);
     wr_server_free(io->server);
+}
+
+/* True: something was done, and there may be more. A slot's thread that leads starts the
+ * job that came before it looks at anything else. */
+bool
+wr_io_step(struct wr_io *io, int64_t *next)
+{
+    int64_t now = wr_clock_ms();
+    bool done;
+
+    *next = now;
+    atomic_store(&io->o->page->tick_ms, now);
+    wr_io_look_for_queues(io, now);
+    wr_io_collect(io);
+    wr_io_take_marker(io);
+    if (io->lead.slot_leads && wr_runner_waiting(io->runner) > 0)
+        return true;
+    done = serve(io);
+    note_contact(io);
+    *next = wr_io_check_runs(io, wr_clock_ms());
+    wr_io_send_progress(io, wr_clock_ms());
+    wr_io_check_end(io);
+    if (done)
+        wr_io_listen(io, wr_clock_ms());
+    else
+        wr_io_post_block(io, wr_clock_ms());
+    return done;
 }
 
 enum wr_child_exit
@@ -159,25 +201,12 @@ wr_io_run(const struct wr_io_options *o)
     if (!setup(&io))
         return WR_CHILD_STARTUP;
     while (!wr_io_is_over(&io)) {
-        int64_t now = wr_clock_ms(), next;
-        bool done;
+        int64_t next;
 
-        atomic_store(&o->page->tick_ms, now);
-        wr_io_look_for_queues(&io, now);
-        wr_io_collect(&io);
-        wr_io_take_marker(&io);
-        done = serve(&io);
-        note_contact(&io);
-        next = wr_io_check_runs(&io, wr_clock_ms());
-        wr_io_send_progress(&io, wr_clock_ms());
-        wr_io_check_end(&io);
-        if (!done) {
-            wr_io_post_block(&io, wr_clock_ms());
-            rest(&io, next);
-        } else {
-            wr_io_listen(&io, wr_clock_ms());
-            rest(&io, 0); /* signals and markers, without waiting */
-        }
+        if (wr_io_step(&io, &next))
+            (void)wr_io_rest(&io, 0); /* signals and markers, without waiting */
+        else
+            wr_io_rest_or_offer(&io, next);
     }
     if (io.lapsed)
         wr_log_error(

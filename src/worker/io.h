@@ -1,6 +1,6 @@
 /*
- * worker/io.h - the I/O thread of a worker child, shared by its parts (io*.c); private
- * to worker/. All of it belongs to the I/O thread alone.
+ * worker/io.h - the I/O loop of a worker child, shared by its parts (io*.c); private to
+ * worker/. All of it belongs to the one thread that leads (io_lead.c).
  */
 #ifndef WR_WORKER_IO_H
 #define WR_WORKER_IO_H
@@ -49,7 +49,18 @@ struct wr_line {
     size_t quota;      /* what it may claim in this turn */
 };
 
+/* Which thread that is: io_lead.c. */
+struct wr_lead {
+    _Atomic int leader; /* enum wr_io_leader */
+    int timer_fd;       /* the main thread sleeps on it while another leads */
+    bool slot_leads;    /* the same, for who leads */
+    bool armed;         /* the timer may go off */
+    unsigned lonely;    /* jobs in a row that came alone to an idle child */
+    int64_t again_ms;   /* not offered before */
+};
+
 struct wr_io {
+    struct wr_lead lead;
     const struct wr_io_options *o;
     const struct weir_worker *w;
     struct wr_runner *runner;
@@ -101,6 +112,17 @@ struct wr_io {
 
 /* A worker that cannot reach Redis must see it well before its leases end. */
 int64_t wr_io_command_timeout(const struct wr_io *io);
+/* One turn. True: something was done; else *next is when to look again. */
+bool wr_io_step(struct wr_io *io, int64_t *next);
+/* Sleeps until then, or until something came: true. */
+bool wr_io_rest(struct wr_io *io, int64_t next);
+
+/* ---- io_lead.c ---- */
+
+enum weir_err wr_io_lead_init(struct wr_lead *lead, struct weir_error *err);
+void wr_io_lead_fini(struct wr_lead *lead);
+/* Of the main thread: it sleeps, or has a slot's thread lead until it must itself. */
+void wr_io_rest_or_offer(struct wr_io *io, int64_t next);
 
 /* ---- io_lines.c ---- */
 

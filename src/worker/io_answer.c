@@ -454,6 +454,15 @@ may_release(const struct wr_io *io)
            wr_clock_ms() > io->deadline_ms - 500;
 }
 
+/* One claim at a time, else a repeat is not known again. And who waits for the one job of
+ * an idle child does not wait for a look at a queue that was empty just now. */
+static bool
+only_answers(const struct wr_io *io, const struct wr_line *l)
+{
+    return l == io->claim_line ||
+           (io->lead.slot_leads && !l->maybe_ready && !l->owes_call && l->repeat == 0);
+}
+
 bool
 wr_io_serve_line(struct wr_io *io, struct wr_line *l)
 {
@@ -473,7 +482,7 @@ wr_io_serve_line(struct wr_io *io, struct wr_line *l)
             return false;
         done = true;
     }
-    if (l == io->claim_line) /* one claim at a time, else a repeat is not known again */
+    if (only_answers(io, l))
         return (l->answers[WR_VERDICT_ACK].n > 0 &&
                 give_answers(io, l, WR_VERDICT_ACK, wr_store_ack)) ||
                done;

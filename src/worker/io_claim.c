@@ -205,6 +205,7 @@ wr_io_admit(struct wr_io *io, struct wr_line *line, struct wr_batch *batch,
     }
     ref->batch = *batch;
     ref->refs = 1;
+    io->lead.lonely = batch->n == 1 && io->outstanding == 0 ? io->lead.lonely + 1 : 0;
     for (size_t i = 0; i < ref->batch.n; i++) {
         struct wr_run *run = wr_runner_new_run(io->runner);
 
@@ -221,7 +222,7 @@ wr_io_admit(struct wr_io *io, struct wr_line *line, struct wr_batch *batch,
         n++;
     }
     wr_io_recall(io, list);
-    wr_runner_submit(io->runner, list, n);
+    wr_runner_submit(io->runner, list, n, io->lead.slot_leads);
     if (--ref->refs == 0) {
         wr_batch_fini(&ref->batch);
         free(ref);
@@ -256,7 +257,7 @@ wr_io_start_alone(struct wr_io *io)
     if (io->alone && !io->alone_runs && io->outstanding == io->alone_n) {
         io->alone_runs = take_alone(io, &io->alone);
         io->alone_runs->next = NULL;
-        wr_runner_submit(io->runner, io->alone_runs, 1);
+        wr_runner_submit(io->runner, io->alone_runs, 1, io->lead.slot_leads);
     }
 }
 

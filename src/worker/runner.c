@@ -5,6 +5,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "worker/worker_internal.h"
@@ -69,27 +70,35 @@ deal(struct wr_runner *r, struct wr_hand *hand)
         r->last = &r->first;
 }
 
-/* Fills the hand; false when the runner is closed. Wakes the next thread if there is more
- * to do, so that a submit wakes few. */
+/* What a thread is to do. */
+struct wr_task {
+    bool has_runs; /* its hand is filled */
+    void (*lead)(void *context, size_t slot);
+    void *context;
+};
+
+/* False when the runner is closed. Wakes the next thread if there is more to do, so that
+ * a submit wakes few. */
 static bool
-wait_for_deal(struct wr_runner *r, struct wr_hand *hand)
+wait_for_task(struct wr_runner *r, struct wr_hand *hand, struct wr_task *task)
 {
-    bool dealt, more;
+    bool more;
 
     pthread_mutex_lock(&r->mu);
-    while (!r->first && !r->closed) {
+    while (!r->first && !r->closed && !r->lead) {
         r->idle++;
         pthread_cond_wait(&r->ready, &r->mu);
         r->idle--;
     }
-    dealt = r->first != NULL;
-    if (dealt)
+    *task = (struct wr_task){r->first != NULL, r->lead, r->lead_context};
+    r->lead = NULL;
+    if (task->has_runs)
         deal(r, hand);
     more = r->first && r->idle > 0;
     pthread_mutex_unlock(&r->mu);
     if (more)
         pthread_cond_signal(&r->ready);
-    return dealt;
+    return task->has_runs || task->lead;
 }
 
 static struct wr_run *
@@ -141,6 +150,30 @@ end_run(struct wr_runner *r, struct wr_run *run)
     wr_runner_wake_io(r);
 }
 
+static void
+run_one(struct wr_runner *r, struct wr_run *run, size_t slot)
+{
+    begin_run(r, run, slot);
+    run->outcome = run_handler(r, run);
+    end_run(r, run);
+}
+
+void
+wr_runner_run_here(struct wr_runner *r, size_t slot)
+{
+    struct wr_run *run;
+
+    pthread_mutex_lock(&r->mu);
+    run = r->first;
+    WR_ASSERT(run);
+    r->first = run->next;
+    if (!r->first)
+        r->last = &r->first;
+    r->waiting--;
+    pthread_mutex_unlock(&r->mu);
+    run_one(r, run, slot);
+}
+
 struct thread_start {
     struct wr_runner *runner;
     size_t slot;
@@ -152,16 +185,16 @@ slot_main(void *arg)
     struct thread_start start = *(struct thread_start *)arg;
     struct wr_runner *r = start.runner;
     struct wr_hand *hand = &r->hands[start.slot];
+    struct wr_task task;
 
     free(arg);
-    while (wait_for_deal(r, hand)) {
+    while (wait_for_task(r, hand, &task)) {
         struct wr_run *run;
 
-        while ((run = take_from(hand)) != NULL) {
-            begin_run(r, run, start.slot);
-            run->outcome = run_handler(r, run);
-            end_run(r, run);
-        }
+        if (task.lead)
+            task.lead(task.context, start.slot);
+        while ((run = take_from(hand)) != NULL)
+            run_one(r, run, start.slot);
     }
     return NULL;
 }
@@ -272,13 +305,13 @@ wake_size(const struct wr_runner *r, size_t n)
 {
     int64_t us = atomic_load_explicit(&r->ewma_us, memory_order_relaxed);
 
-    if (us >= 0 && us <= DEAL_US)
+    if (us >= 0 && us <= DEAL_US && n > 1)
         n = 1;
     return n < r->idle ? n : r->idle;
 }
 
 void
-wr_runner_submit(struct wr_runner *r, struct wr_run *list, size_t n)
+wr_runner_submit(struct wr_runner *r, struct wr_run *list, size_t n, bool helps)
 {
     struct wr_run *last = list;
     size_t wake;
@@ -296,10 +329,39 @@ wr_runner_submit(struct wr_runner *r, struct wr_run *list, size_t n)
     *r->last = list;
     r->last = &last->next;
     r->waiting += n;
-    wake = wake_size(r, n);
+    wake = wake_size(r, n - helps);
     pthread_mutex_unlock(&r->mu);
     for (; wake > 0; wake--)
         pthread_cond_signal(&r->ready);
+}
+
+size_t
+wr_runner_waiting(struct wr_runner *r)
+{
+    size_t n;
+
+    pthread_mutex_lock(&r->mu);
+    n = r->waiting;
+    pthread_mutex_unlock(&r->mu);
+    return n;
+}
+
+bool
+wr_runner_offer_lead(struct wr_runner *r, void (*lead)(void *context, size_t slot),
+                     void *context)
+{
+    bool any;
+
+    pthread_mutex_lock(&r->mu);
+    any = r->idle > 0;
+    if (any) {
+        r->lead = lead;
+        r->lead_context = context;
+    }
+    pthread_mutex_unlock(&r->mu);
+    if (any)
+        pthread_cond_signal(&r->ready);
+    return any;
 }
 
 bool
@@ -310,6 +372,12 @@ wr_runner_may_sleep(struct wr_runner *r)
         return true;
     atomic_store(&r->io_waits, false);
     return false;
+}
+
+void
+wr_runner_is_awake(struct wr_runner *r)
+{
+    atomic_store_explicit(&r->io_waits, false, memory_order_relaxed);
 }
 
 /* With mu held. The hands' runs are older than those in the list. */

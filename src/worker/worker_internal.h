@@ -3,8 +3,9 @@
  * made of; private to worker/.
  *
  * Processes: supervisor.c (no threads, no Redis) forks one service child (service.c) and
- * the worker children (child.c). Threads of a worker child: the main thread is the I/O
- * thread (io.c), one lease thread (lease.c), one thread a slot (runner.c).
+ * the worker children (child.c). Threads of a worker child: the main thread, which does
+ * the I/O (io.c) unless the thread of an idle slot does (io_lead.c), one lease thread
+ * (lease.c), one thread a slot (runner.c).
  */
 #ifndef WR_WORKER_WORKER_INTERNAL_H
 #define WR_WORKER_WORKER_INTERNAL_H
@@ -115,7 +116,7 @@ wr_worker_connect(const struct weir_worker *w, const char *name, size_t connecti
 
 struct wr_reply;
 
-/* Jobs of one reserve share its reply; the last one frees it. I/O thread only. */
+/* Jobs of one reserve share its reply; the last one frees it. Of who leads. */
 struct wr_batch_ref {
     struct wr_batch batch;
     size_t refs;
@@ -165,10 +166,12 @@ struct wr_runner {
     struct wr_run *first, **last; /* claimed, waiting for a thread */
     size_t waiting, idle;         /* runs in the list; threads that sleep */
     bool closed;
+    void (*lead)(void *context, size_t slot); /* offered to an idle thread; NULL: not */
+    void *lead_context;
     _Atomic(struct wr_run *) finished; /* newest first */
     struct wr_hand *hands;             /* one a thread */
     int wake_fd;                       /* eventfd: something finished */
-    _Atomic bool io_waits;             /* the I/O thread sleeps: write to wake_fd */
+    _Atomic bool io_waits;             /* who leads sleeps: write to wake_fd */
     size_t slots;
     pthread_t *threads;
     size_t threads_n;
@@ -176,7 +179,7 @@ struct wr_runner {
 
     struct wr_run *runs; /* all there are; n of them */
     size_t n;
-    struct wr_run *free; /* I/O thread only */
+    struct wr_run *free; /* of who leads */
     struct wr_slots *page;
 };
 
@@ -184,15 +187,24 @@ enum weir_err wr_runner_start(struct wr_runner *r, size_t slots, struct wr_slots
                               struct weir_error *err) WEIR_MUST_CHECK;
 void wr_runner_stop(struct wr_runner *r);    /* every handler must have returned */
 void wr_runner_wake_io(struct wr_runner *r); /* if it sleeps; any thread */
-/* I/O thread: a run to fill, or NULL when all are in use. */
+/* Who leads: a run to fill, or NULL when all are in use. */
 struct wr_run *wr_runner_new_run(struct wr_runner *r);
 void wr_runner_free_run(struct wr_runner *r, struct wr_run *run);
 /* Puts it on the page and lets the lease thread renew and fence it. */
 void wr_runner_hold(struct wr_runner *r, struct wr_run *run);
-/* The same for n of them, linked by next, and hands them to threads. */
-void wr_runner_submit(struct wr_runner *r, struct wr_run *list, size_t n);
-/* Before the I/O thread sleeps: false if something finished already. */
+/* The same for n of them, linked by next, and hands them to threads: one of them the
+ * caller itself, if `helps`. */
+void wr_runner_submit(struct wr_runner *r, struct wr_run *list, size_t n, bool helps);
+/* Runs that no thread has taken. */
+size_t wr_runner_waiting(struct wr_runner *r);
+/* Calls lead(context, slot) on an idle thread. False: none is idle. */
+bool wr_runner_offer_lead(struct wr_runner *r, void (*lead)(void *context, size_t slot),
+                          void *context);
+/* On the slot's own thread: runs one that waits. */
+void wr_runner_run_here(struct wr_runner *r, size_t slot);
+/* Before the leader sleeps: false if something finished already. And after. */
 bool wr_runner_may_sleep(struct wr_runner *r);
+void wr_runner_is_awake(struct wr_runner *r);
 /* Back into the list with what threads took and have not started: one of the jobs before
  * them is longer than was thought. */
 void wr_runner_recall(struct wr_runner *r);
