@@ -17,7 +17,9 @@
  * Processes  weir_worker_run() makes the calling process the supervisor: it forks a
  *            service child and worker children, watches them, and returns when all
  *            have ended. The caller must have one thread only when it calls run().
- *            Handlers run in threads of the children.
+ *            Handlers run in threads of the children: each slot has one, in which its
+ *            jobs run one after the other. Between jobs that thread may talk to Redis,
+ *            so a handler must not leave it unable to (by a seccomp filter, say).
  * Signals    while it runs, SIGTERM and SIGINT stop the worker (a second one hurries),
  *            SIGCHLD and SIGPIPE are its own; the old dispositions come back after.
  *            SIGHUP stops it too, and SIGUSR2 replaces its children one by one, if the

@@ -58,6 +58,8 @@ wr_io_check_runs(struct wr_io *io, int64_t now)
     int64_t next = now + 60000;
     bool late = false, stuck = false, waits = false, again = now >= io->stop_again_ms;
 
+    if (io->outstanding == 0)
+        return next;
     if (now < io->checked_ms + CHECK_MS)
         return now + CHECK_MS;
     io->checked_ms = now;
@@ -112,7 +114,7 @@ wr_io_send_progress(struct wr_io *io, int64_t now)
 {
     struct wr_runner *r = io->runner;
 
-    if (now < io->progress_ms || now < io->again_ms)
+    if (io->outstanding == 0 || now < io->progress_ms || now < io->again_ms)
         return;
     io->progress_ms = now + PROGRESS_MS;
     for (size_t i = 0; i < r->n; i++) {

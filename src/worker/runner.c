@@ -8,6 +8,7 @@
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "worker/worker_internal.h"
 
 #define DEAL_US 500 /* of work that a thread takes at once */
@@ -150,11 +151,40 @@ end_run(struct wr_runner *r, struct wr_run *run)
     wr_runner_wake_io(r);
 }
 
+static unsigned forks; /* how many lie between the first process and this one */
+static pthread_once_t forks_once = PTHREAD_ONCE_INIT;
+
+static void
+note_fork(void)
+{
+    forks++;
+}
+
+static void
+count_forks(void)
+{
+    int rc = pthread_atfork(NULL, NULL, note_fork);
+
+    WR_ASSERT(rc == 0);
+}
+
+/* Nothing here is its own: it would go on by the connections of the worker. */
+static _Noreturn void
+end_copy(const struct wr_run *run)
+{
+    wr_log_error("job %s: its handler forked, and the new process returned from the "
+                 "handler: it ends here",
+                 run->d.id);
+    _exit(EXIT_FAILURE);
+}
+
 static void
 run_one(struct wr_runner *r, struct wr_run *run, size_t slot)
 {
     begin_run(r, run, slot);
     run->outcome = run_handler(r, run);
+    if (r->forks != forks)
+        end_copy(run);
     end_run(r, run);
 }
 
@@ -229,6 +259,8 @@ wr_runner_start(struct wr_runner *r, size_t slots, struct wr_slots *page,
     *r = (struct wr_runner){.slots = slots, .page = page, .n = page->n};
     r->last = &r->first;
     r->ewma_us = -1;
+    pthread_once(&forks_once, count_forks);
+    r->forks = forks;
     r->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     r->runs = calloc(r->n, sizeof(*r->runs));
     r->threads = calloc(slots, sizeof(*r->threads));

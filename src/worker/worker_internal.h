@@ -176,6 +176,7 @@ struct wr_runner {
     pthread_t *threads;
     size_t threads_n;
     _Atomic int64_t ewma_us; /* how long a run takes */
+    unsigned forks;          /* a process that a handler forks has one more */
 
     struct wr_run *runs; /* all there are; n of them */
     size_t n;
