@@ -28,7 +28,6 @@ struct wr_beats {
     const struct weir_worker *w;
     struct wr_slots **pages;
     size_t pages_n;
-    struct wr_server *server;
     struct wr_store *store;
     struct wr_hints hints;
     int64_t next_ms;
@@ -266,9 +265,12 @@ wr_beats_fd(const struct wr_beats *b)
 }
 
 enum weir_err
-wr_beats_new(const struct weir_worker *w, struct wr_slots **pages, size_t pages_n,
-             struct wr_beats **out, struct weir_error *err)
+wr_beats_new(const struct weir_worker *w, struct wr_server *server,
+             struct wr_slots **pages, size_t pages_n, struct wr_beats **out,
+             struct weir_error *err)
 {
+    struct wr_store_options o = {
+        .server = server, .ns = w->ns, .command_timeout_ms = TIMEOUT_MS};
     struct wr_beats *b = calloc(1, sizeof(*b));
     enum weir_err rc;
 
@@ -278,14 +280,12 @@ wr_beats_new(const struct weir_worker *w, struct wr_slots **pages, size_t pages_
     b->w = w;
     b->pages = pages;
     b->pages_n = pages_n;
-    rc = wr_worker_connect(w, "weir-beat", 1, TIMEOUT_MS, &b->server, &b->store, err);
+    rc = wr_store_new(&o, &b->store, err);
     if (rc != WEIR_OK) {
-        wr_store_free(b->store);
-        wr_server_free(b->server);
         free(b);
         return rc;
     }
-    wr_hints_init(&b->hints, b->server, wr_store_namespace(b->store), w->id, TIMEOUT_MS);
+    wr_hints_init(&b->hints, server, wr_store_namespace(b->store), w->id, TIMEOUT_MS);
     *out = b;
     return WEIR_OK;
 }
@@ -303,6 +303,5 @@ wr_beats_leave(struct wr_beats *b)
         wr_log_info("the last heartbeat was not taken");
     wr_hints_close(&b->hints);
     wr_store_free(b->store);
-    wr_server_free(b->server);
     free(b);
 }

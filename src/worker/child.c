@@ -116,8 +116,9 @@ wr_child_main(const struct weir_worker *w, struct wr_slots *page, int lifeline_f
     if (start_up(w, &context, &err) != WEIR_OK)
         say_and_leave(page, &err);
     if (wr_runner_start(&runner, w->concurrency, page, &err) != WEIR_OK ||
-        wr_sender_start(w, page->worker, &runner, &sender, &err) != WEIR_OK ||
-        wr_lease_start(w, &runner, page->worker, &page->tick_ms, &lease, &err) != WEIR_OK)
+        wr_lease_start(w, &runner, page->worker, &page->tick_ms, &lease, &err) !=
+            WEIR_OK ||
+        wr_sender_start(w, page->worker, &runner, lease, &sender, &err) != WEIR_OK)
         say_and_leave(page, &err);
     wr_log_info("worker %s: %zu slots", page->worker, w->concurrency);
     atomic_store(&page->ready, true);
@@ -132,6 +133,7 @@ wr_child_main(const struct weir_worker *w, struct wr_slots *page, int lifeline_f
     /* With handlers that did not return nothing can be joined or freed. */
     if (how == WR_CHILD_DONE) {
         wr_sender_stop(sender);
+        wr_lease_free(lease);
         wr_runner_stop(&runner);
         end_handlers(w->handlers);
         shut_down_plugins(w->plugins);

@@ -136,7 +136,7 @@ setup(struct wr_io *io)
     struct weir_error err = {0};
 
     io->alone_last = &io->alone;
-    if (wr_worker_connect(io->w, "weir-work", 2, wr_io_command_timeout(io), &io->server,
+    if (wr_worker_connect(io->w, "weir-work", 1, wr_io_command_timeout(io), &io->server,
                           &io->store, &err) != WEIR_OK) {
         wr_log_error("%s", err.text);
         return false;

@@ -3,6 +3,10 @@
  * whose lease may soon be somebody else's. It has its own connection, so neither handlers
  * nor the I/O thread can starve it; and it renews nothing for an I/O thread that is
  * stuck.
+ *
+ * Between renewals the sender may have the connection, for one bounded call at a time. A
+ * renewal that is due waits for the end of that call, which has its own time limit, and
+ * no other one begins before it. Fences do not wait.
  */
 #include <errno.h>
 #include <poll.h>
@@ -20,6 +24,7 @@
 #define WAITING_MAX_MS 2000 /* a job that waits longer for its slot is not renewed */
 #define IO_SLACK_MS 5000    /* a call of the I/O thread may take this long */
 #define OVERTIME_MS 5000    /* beyond timeout and kill time */
+#define LENT_MAX_MS 2000    /* one call of the sender */
 
 struct wr_lease_thread {
     const struct weir_worker *worker;
@@ -31,7 +36,11 @@ struct wr_lease_thread {
     int wake_fd; /* eventfd */
     _Atomic bool hinted, stopping;
     pthread_t thread;
-    int64_t renew_at_ms, excused_until_ms;
+    pthread_mutex_t mu; /* guards the next line; taken alone */
+    bool renewing, lent;
+    pthread_cond_t changed;
+    _Atomic int64_t renew_at_ms; /* written by this thread alone */
+    int64_t excused_until_ms;
     size_t held_n;      /* at the last renewal */
     _Atomic bool away;  /* written by this thread alone */
     bool failing, said; /* something could not be renewed; and at the time before */
@@ -261,6 +270,84 @@ fence_all(struct wr_lease_thread *t)
     return next;
 }
 
+/* ---- the connection ---- */
+
+static void
+wait_for_change(struct wr_lease_thread *t, int64_t until)
+{
+    struct timespec at = {.tv_sec = until / 1000, .tv_nsec = until % 1000 * 1000000};
+
+    (void)pthread_cond_timedwait(&t->changed, &t->mu, &at);
+}
+
+/* Nobody gets it from now on. Who has it ends in time; should he not, the pool says it to
+ * the renewal. */
+static void
+take_back(struct wr_lease_thread *t)
+{
+    int64_t deadline = wr_clock_ms() + wr_lease_timeout_ms(t->worker->lease_ms), now;
+    bool lent = true;
+
+    while (lent && (now = wr_clock_ms()) < deadline) {
+        int64_t until = fence_all(t);
+
+        until = until < deadline ? until : deadline;
+        pthread_mutex_lock(&t->mu);
+        t->renewing = true;
+        if (t->lent && until > now)
+            wait_for_change(t, until);
+        lent = t->lent;
+        pthread_mutex_unlock(&t->mu);
+    }
+    if (lent)
+        wr_log_debug("a renewal begins while output is on its way");
+}
+
+static void
+set_free(struct wr_lease_thread *t)
+{
+    pthread_mutex_lock(&t->mu);
+    t->renewing = false;
+    pthread_cond_signal(&t->changed);
+    pthread_mutex_unlock(&t->mu);
+}
+
+bool
+wr_lease_lend(struct wr_lease_thread *t, int64_t *until_ms)
+{
+    int64_t timeout = wr_lease_timeout_ms(t->worker->lease_ms), now, until;
+    bool well;
+
+    pthread_mutex_lock(&t->mu);
+    while (t->renewing)
+        pthread_cond_wait(&t->changed, &t->mu);
+    well = !atomic_load(&t->away) || atomic_load(&t->stopping);
+    t->lent = well;
+    pthread_mutex_unlock(&t->mu);
+    now = wr_clock_ms();
+    until = atomic_load(&t->renew_at_ms) + timeout;
+    until = until > now + timeout ? until : now + timeout;
+    *until_ms = until < now + LENT_MAX_MS ? until : now + LENT_MAX_MS;
+    return well;
+}
+
+void
+wr_lease_give_back(struct wr_lease_thread *t)
+{
+    pthread_mutex_lock(&t->mu);
+    t->lent = false;
+    pthread_cond_signal(&t->changed);
+    pthread_mutex_unlock(&t->mu);
+}
+
+struct wr_server *
+wr_lease_server(struct wr_lease_thread *t)
+{
+    return t->server;
+}
+
+/* ---- the thread ---- */
+
 /* After both were frozen, which this thread sees by what a turn of its own took, the tick
  * is old and it needs a moment. */
 static bool
@@ -280,11 +367,22 @@ must_renew_now(struct wr_lease_thread *t)
     return (hinted && !t->away) || wr_clock_ms() >= t->renew_at_ms;
 }
 
+static void
+renew(struct wr_lease_thread *t)
+{
+    int64_t period = t->worker->lease_ms / 3;
+    bool well;
+
+    take_back(t);
+    well = renew_all(t);
+    atomic_store(&t->renew_at_ms, wr_clock_ms() + (well ? period : period / 4 + 1));
+    set_free(t);
+}
+
 static void *
 lease_main(void *arg)
 {
     struct wr_lease_thread *t = arg;
-    int64_t period = t->worker->lease_ms / 3;
 
     for (;;) {
         int64_t began_ms = wr_clock_ms(), now, next, wait_ms;
@@ -300,7 +398,7 @@ lease_main(void *arg)
         /* Before the renewal too: it may take long, and we may have been frozen. */
         (void)fence_all(t);
         if (must_renew_now(t))
-            t->renew_at_ms = wr_clock_ms() + (renew_all(t) ? period : period / 4 + 1);
+            renew(t);
         next = fence_all(t);
         next = t->renew_at_ms < next ? t->renew_at_ms : next;
         now = wr_clock_ms();
@@ -312,6 +410,18 @@ lease_main(void *arg)
         if (atomic_load(&t->stopping))
             return NULL;
     }
+}
+
+static void
+init_lock(struct wr_lease_thread *t)
+{
+    pthread_condattr_t attr;
+
+    pthread_mutex_init(&t->mu, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&t->changed, &attr);
+    pthread_condattr_destroy(&attr);
 }
 
 enum weir_err
@@ -330,15 +440,13 @@ wr_lease_start(const struct weir_worker *w, struct wr_runner *runner, const char
     t->runner = runner;
     t->io_tick_ms = io_tick_ms;
     snprintf(t->me, sizeof(t->me), "%s", worker);
+    init_lock(t);
     t->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     rc = wr_worker_connect(w, "weir-lease", 1, timeout, &t->server, &t->store, err);
     if (rc == WEIR_OK && pthread_create(&t->thread, NULL, lease_main, t) != 0)
         rc = wr_fail(err, WEIR_E_NO_MEMORY, errno, "lease thread");
     if (rc != WEIR_OK) {
-        wr_store_free(t->store);
-        wr_server_free(t->server);
-        close(t->wake_fd);
-        free(t);
+        wr_lease_free(t);
         return rc;
     }
     *out = t;
@@ -361,13 +469,18 @@ wr_lease_hint(struct wr_lease_thread *t)
 void
 wr_lease_stop(struct wr_lease_thread *t)
 {
-    if (!t)
-        return;
     atomic_store(&t->stopping, true);
     wake(t);
     pthread_join(t->thread, NULL);
+}
+
+void
+wr_lease_free(struct wr_lease_thread *t)
+{
     wr_store_free(t->store);
     wr_server_free(t->server);
+    pthread_cond_destroy(&t->changed);
+    pthread_mutex_destroy(&t->mu);
     close(t->wake_fd);
     free(t);
 }

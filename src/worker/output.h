@@ -1,10 +1,11 @@
 /*
  * worker/output.h - what jobs print while they run, on its way to Redis.
  *
- * Slot threads add bytes to the buffer of their run; one thread of its own with its own
- * connection, the sender, stores them. So neither a slow Redis nor a flood of output
- * delays a job, a renewal or an answer: a buffer is bounded, and what does not fit is
- * left out, counted, and told in the output itself.
+ * Slot threads add bytes to the buffer of their run; a thread of its own, the sender,
+ * stores them, in pieces, by the lease thread's connection while that renews nothing. So
+ * neither a slow Redis nor a flood of output delays a job or an answer, and a renewal by
+ * one piece at most: a buffer is bounded, and what does not fit is left out, counted, and
+ * told in the output itself.
  *
  * Live, a run's first 16 KiB and then 50 lines a second are stored; when it is silent for
  * a moment, or over, whatever its buffer still holds (48 KiB) is stored too. So the end
@@ -23,15 +24,17 @@
 struct weir_worker;
 struct weir_delivery;
 struct wr_runner;
+struct wr_lease_thread;
 struct wr_output; /* of one run; made when it prints first */
 struct wr_sender;
 
-/* Connects when there is something to store. The runner's I/O thread is woken when the
- * last bytes of a run are stored. */
+/* The runner's I/O thread is woken when the last bytes of a run are stored. */
 enum weir_err
 wr_sender_start(const struct weir_worker *w, const char *worker, struct wr_runner *runner,
-                struct wr_sender **out, struct weir_error *err) WEIR_MUST_CHECK;
-/* Stores what is left, for a second at most. NULL is allowed. */
+                struct wr_lease_thread *lease, struct wr_sender **out,
+                struct weir_error *err) WEIR_MUST_CHECK;
+/* Stores what is left, for a second at most; the lease thread has stopped, and is freed
+ * after this. NULL is allowed. */
 void wr_sender_stop(struct wr_sender *sender);
 
 /* ---- slot threads, and threads of a handler ---- */

@@ -1,5 +1,6 @@
 /*
- * The sender: one thread of a worker child that stores what its jobs print.
+ * The sender: one thread of a worker child that stores what its jobs print, by the
+ * connection of the lease thread.
  *
  * An output is shared by its run and the sender, who gives it back last. A part that was
  * sent and not answered is sent again as it was, until it is known; the script stores
@@ -20,8 +21,8 @@
 #include "worker/worker_internal.h"
 
 #define TICK_MS 200      /* between two parts of one run */
-#define COMMAND_MS 2000  /* one call */
 #define PARTS_MAX 32     /* of one call */
+#define PIECE_MAX 32768  /* bytes of one call, and a part more: a renewal waits for it */
 #define AWAY_MAX_MS 1000 /* between two tries */
 #define KEEP_MS 10000    /* what runs that are over printed is kept so long */
 #define KEEP_MAX 64      /* of so many runs */
@@ -50,8 +51,8 @@ struct wr_output {
 struct wr_sender {
     const struct weir_worker *worker;
     struct wr_runner *runner;
+    struct wr_lease_thread *lease; /* its connection is ours too */
     char me[100];
-    struct wr_server *server;
     struct wr_store *store;
     pthread_t thread;
     pthread_mutex_t mu; /* guards the list, urgent, stopping; taken alone */
@@ -259,6 +260,22 @@ note_failure(struct wr_sender *s, const struct weir_error *err)
     s->again_ms = wr_clock_ms() + wr_backoff_ms(s->failures++, AWAY_MAX_MS);
 }
 
+/* Between two renewals. */
+static enum weir_err
+store_parts(struct wr_sender *s, struct wr_queue *queue, const struct wr_log_part *parts,
+            size_t n, enum wr_logged *words, struct weir_error *err)
+{
+    enum weir_err rc;
+    int64_t until;
+
+    if (!wr_lease_lend(s->lease, &until))
+        return wr_fail(err, WEIR_E_CONNECT, 0, "leases cannot be renewed either");
+    wr_store_set_timeout(s->store, until - wr_clock_ms());
+    rc = wr_store_log(s->store, queue, s->me, parts, n, words, err);
+    wr_lease_give_back(s->lease);
+    return rc;
+}
+
 /* One call: parts of one queue. False: Redis is away. */
 static bool
 send_parts(struct wr_sender *s, struct wr_output **outputs, size_t n)
@@ -276,7 +293,7 @@ send_parts(struct wr_sender *s, struct wr_output **outputs, size_t n)
                                         .at = outputs[i]->at,
                                         .last = outputs[i]->part_is_last};
     if (rc == WEIR_OK)
-        rc = wr_store_log(s->store, queue, s->me, parts, n, words, &err);
+        rc = store_parts(s, queue, parts, n, words, &err);
     for (size_t i = 0; i < n; i++) {
         outputs[i]->sent_ms = wr_clock_ms();
         if (rc == WEIR_OK)
@@ -314,20 +331,23 @@ static bool
 send_what_is_due(struct wr_sender *s)
 {
     struct wr_output *batch[PARTS_MAX];
-    size_t n;
+    size_t n, bytes;
 
     do {
         int64_t now = wr_clock_ms();
 
-        n = 0;
-        for (struct wr_output *o = first_output(s); o && n < PARTS_MAX; o = o->next) {
+        n = bytes = 0;
+        for (struct wr_output *o = first_output(s);
+             o && n < PARTS_MAX && bytes < PIECE_MAX; o = o->next) {
             if (atomic_load(&o->stored) || atomic_load(&o->abandoned) ||
                 due_at(o) > now || (n > 0 && strcmp(o->queue, batch[0]->queue) != 0))
                 continue;
-            if (make_part(o))
-                batch[n++] = o;
-            else
+            if (!make_part(o)) {
                 o->sent_ms = now;
+                continue;
+            }
+            batch[n++] = o;
+            bytes += o->part.len;
         }
         if (n > 0 && !send_parts(s, batch, n))
             return false;
@@ -451,7 +471,6 @@ free_sender(struct wr_sender *s)
         let_go(o);
     }
     wr_store_free(s->store);
-    wr_server_free(s->server);
     pthread_cond_destroy(&s->wake);
     pthread_mutex_destroy(&s->mu);
     free(s);
@@ -459,8 +478,10 @@ free_sender(struct wr_sender *s)
 
 enum weir_err
 wr_sender_start(const struct weir_worker *w, const char *worker, struct wr_runner *runner,
-                struct wr_sender **out, struct weir_error *err)
+                struct wr_lease_thread *lease, struct wr_sender **out,
+                struct weir_error *err)
 {
+    struct wr_store_options to = {.ns = w->ns, .server = wr_lease_server(lease)};
     struct wr_sender *s = calloc(1, sizeof(*s));
     pthread_condattr_t attr;
     enum weir_err rc;
@@ -471,13 +492,14 @@ wr_sender_start(const struct weir_worker *w, const char *worker, struct wr_runne
         return wr_fail(err, WEIR_E_NO_MEMORY, 0, "sender");
     s->worker = w;
     s->runner = runner;
+    s->lease = lease;
     snprintf(s->me, sizeof(s->me), "%s", worker);
     pthread_mutex_init(&s->mu, NULL);
     pthread_condattr_init(&attr);
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_cond_init(&s->wake, &attr);
     pthread_condattr_destroy(&attr);
-    rc = wr_worker_connect(w, "weir-log", 1, COMMAND_MS, &s->server, &s->store, err);
+    rc = wr_store_new(&to, &s->store, err);
     why = rc == WEIR_OK ? pthread_create(&s->thread, NULL, sender_main, s) : 0;
     if (why != 0)
         rc = wr_fail(err, WEIR_E_NO_MEMORY, why, "sender");

@@ -23,6 +23,7 @@
 
 #define COMMAND_TIMEOUT_MS 2000
 #define RETRY_MAX_MS 200
+#define THREADS 2 /* this one and the scheduler's: each has one call under way */
 
 struct service {
     const struct weir_worker *w;
@@ -267,9 +268,9 @@ wr_service_main(const struct weir_worker *w, struct wr_slots **pages, size_t pag
     sigemptyset(&mask);
     sigaddset(&mask, SIGTERM);
     sigprocmask(SIG_BLOCK, &mask, NULL);
-    if (wr_worker_connect(w, "weir-service", 4, COMMAND_TIMEOUT_MS, &s.server, &s.store,
-                          &err) != WEIR_OK ||
-        wr_beats_new(w, pages, pages_n, &s.beats, &err) != WEIR_OK) {
+    if (wr_worker_connect(w, "weir-service", THREADS, COMMAND_TIMEOUT_MS, &s.server,
+                          &s.store, &err) != WEIR_OK ||
+        wr_beats_new(w, s.server, pages, pages_n, &s.beats, &err) != WEIR_OK) {
         wr_log_error("%s", err.text);
         _exit(WR_CHILD_STARTUP);
     }

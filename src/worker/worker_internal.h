@@ -260,7 +260,13 @@ enum weir_err
 wr_lease_start(const struct weir_worker *w, struct wr_runner *runner, const char *worker,
                _Atomic int64_t *io_tick_ms, struct wr_lease_thread **out,
                struct weir_error *err) WEIR_MUST_CHECK;
-void wr_lease_stop(struct wr_lease_thread *t); /* NULL is allowed */
+void wr_lease_stop(struct wr_lease_thread *t);
+void wr_lease_free(struct wr_lease_thread *t); /* it has stopped */
+/* The sender: its connection for one call, until *until_ms; waits while it is renewing.
+ * False: leases cannot be renewed now, so nothing else is tried. */
+bool wr_lease_lend(struct wr_lease_thread *t, int64_t *until_ms) WEIR_MUST_CHECK;
+void wr_lease_give_back(struct wr_lease_thread *t);
+struct wr_server *wr_lease_server(struct wr_lease_thread *t);
 /* Something changed about what this child holds: asked now, not at the next renewal. */
 void wr_lease_hint(struct wr_lease_thread *t);
 /* Leases cannot be renewed now: nothing may be claimed. */
@@ -296,9 +302,10 @@ void wr_hints_close(struct wr_hints *h);
 
 struct wr_beats;
 
-enum weir_err
-wr_beats_new(const struct weir_worker *w, struct wr_slots **pages, size_t pages_n,
-             struct wr_beats **out, struct weir_error *err) WEIR_MUST_CHECK;
+/* The server must outlive it. */
+enum weir_err wr_beats_new(const struct weir_worker *w, struct wr_server *server,
+                           struct wr_slots **pages, size_t pages_n, struct wr_beats **out,
+                           struct weir_error *err) WEIR_MUST_CHECK;
 /* Beats if it is time, or at once if `now`. True: the worker is told to stop. *next_ms:
  * when to call again. */
 bool wr_beats_step(struct wr_beats *b, bool now, int64_t *next_ms);

@@ -11,6 +11,10 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "support/proxy.h"
+
+#define LEASE_MS 3000 /* busy machines renew late */
+#define POUR_JOBS 8
 
 static char folder[64];
 
@@ -95,6 +99,38 @@ flood(struct weir_delivery *d, void *context)
     return WEIR_DONE;
 }
 
+/* As much as can be stored, and more, for as long as it runs. */
+static enum weir_outcome
+pour(struct weir_delivery *d, void *context)
+{
+    char line[1000];
+
+    (void)context;
+    memset(line, 'x', sizeof(line) - 1);
+    line[sizeof(line) - 1] = '\0';
+    while (!has_mark("go") && !weir_delivery_should_stop(d)) {
+        for (int i = 0; i < 20; i++)
+            weir_delivery_log(d, "%s", line);
+        poll(NULL, 0, 10);
+    }
+    return weir_delivery_should_stop(d) ? WEIR_RETRY : WEIR_DONE;
+}
+
+/* Not so fast that any of it is left out. */
+static enum weir_outcome
+count(struct weir_delivery *d, void *context)
+{
+    int i = 0;
+
+    (void)context;
+    while (!has_mark("go") && !weir_delivery_should_stop(d)) {
+        weir_delivery_log(d, "%d", i++);
+        poll(NULL, 0, 25);
+    }
+    weir_delivery_log(d, "end %d", i);
+    return weir_delivery_should_stop(d) ? WEIR_RETRY : WEIR_DONE;
+}
+
 static void
 handlers(struct weir_worker *w)
 {
@@ -106,6 +142,8 @@ handlers(struct weir_worker *w)
     if (weir_worker_handle(w, "speak", speak, NULL, NULL) != WEIR_OK ||
         weir_worker_handle(w, "threads", speak_in_threads, NULL, NULL) != WEIR_OK ||
         weir_worker_handle(w, "flood", flood, NULL, NULL) != WEIR_OK ||
+        weir_worker_handle(w, "pour", pour, NULL, NULL) != WEIR_OK ||
+        weir_worker_handle(w, "count", count, NULL, NULL) != WEIR_OK ||
         weir_worker_exec_with(w, "none", &none, NULL) != WEIR_OK ||
         weir_worker_exec(w, "sh", sh, NULL) != WEIR_OK)
         _exit(70);
@@ -287,6 +325,123 @@ without_a_result_both_streams_are_the_output(void **state)
     assert_true(shows("a", "out\n") && shows("a", "err\n"));
 }
 
+/* ---- beside the renewals, on one connection ---- */
+
+static int64_t
+least_left(int jobs)
+{
+    int64_t least = INT64_MAX;
+
+    for (int i = 0; i < jobs; i++) {
+        struct weir_job_numbers n = rig_numbers((char[]){(char)('0' + i), '\0'});
+
+        least = n.lease_until - n.now < least ? n.lease_until - n.now : least;
+    }
+    return least;
+}
+
+static void
+a_flood_over_a_slow_link_delays_no_renewal_by_more_than_a_piece_L08(void **state)
+{
+    struct proxy *proxy = proxy_start(redis_server_socket(rig.server));
+    int64_t end, least = LEASE_MS;
+
+    (void)state;
+    rig.url = proxy_url(proxy);
+    rig_start_with(
+        (struct weir_worker_options){.lease_ms = LEASE_MS, .concurrency = POUR_JOBS});
+    for (int i = 0; i < POUR_JOBS; i++)
+        rig_enqueue(JOB(0), (char[]){(char)('0' + i), '\0'}, "pour");
+    for (int i = 0; i < POUR_JOBS; i++)
+        AWAIT(shows((char[]){(char)('0' + i), '\0'}, "xxx"));
+    proxy_delay(proxy, 30);
+    for (end = wr_clock_ms() + LEASE_MS; wr_clock_ms() < end; poll(NULL, 0, 20)) {
+        int64_t left = least_left(POUR_JOBS);
+
+        least = left < least ? left : least;
+    }
+    print_message("the least left of a lease was %lld ms\n", (long long)least);
+    assert_true(least > 0);
+    proxy_delay(proxy, 0);
+    make_mark("go");
+    AWAIT(audit_of(rig.client, "q").done == POUR_JOBS);
+    assert_int_equal(audit_of(rig.client, "q").deliveries, POUR_JOBS);
+    rig_end(rig.workers[0], SIGTERM);
+    rig.url = NULL;
+    proxy_stop(proxy);
+}
+
+/* All of it, in its order. */
+static void
+assert_counted(void)
+{
+    char line[32];
+    const char *at = output_of("a", 0), *end = strstr(at, "end ");
+    int n = end ? atoi(end + strlen("end ")) : 0;
+
+    assert_true(n > 20);
+    assert_int_equal(got.left_out, 0);
+    for (int i = 0; i < n; i++) {
+        snprintf(line, sizeof(line), "%d\n", i);
+        if (strncmp(at, line, strlen(line)) != 0)
+            fail_msg("line %d is %.20s", i, at);
+        at += strlen(line);
+    }
+    assert_ptr_equal(at, end);
+}
+
+static void
+what_is_printed_while_the_connection_is_killed_is_whole_and_in_order_N01(void **state)
+{
+    int killed = 0;
+
+    (void)state;
+    rig_start_with((struct weir_worker_options){.lease_ms = LEASE_MS});
+    rig_enqueue(JOB(0), "a", "count");
+    AWAIT(shows("a", "0\n"));
+    for (int i = 0; i < 15; i++) {
+        killed += atoi(redis_do(rig.server, "CLIENT KILL TYPE normal SKIPME yes"));
+        poll(NULL, 0, 100);
+    }
+    assert_true(killed >= 15);
+    make_mark("go");
+    AWAIT(rig_is("a", "done"));
+    AWAIT(shows("a", "end "));
+    assert_counted();
+    assert_int_equal(rig_numbers("a").deliveries, 1);
+}
+
+/* However the part of output that is on its way falls to the renewal. */
+static void
+a_stall_of_a_third_of_the_lease_ends_no_job_that_prints_L08(void **state)
+{
+    struct proxy *proxy = proxy_start(redis_server_socket(rig.server));
+    unsigned seed = getenv("WEIR_SEED") ? (unsigned)atoi(getenv("WEIR_SEED"))
+                                        : (unsigned)getpid();
+
+    (void)state;
+    print_message("WEIR_SEED=%u\n", seed);
+    rig.url = proxy_url(proxy);
+    rig_start_with((struct weir_worker_options){.lease_ms = LEASE_MS});
+    rig_enqueue(JOB(0), "a", "count");
+    AWAIT(shows("a", "0\n"));
+    for (int i = 0; i < 2; i++) {
+        poll(NULL, 0, rand_r(&seed) % (LEASE_MS / 3));
+        proxy_stall(proxy);
+        poll(NULL, 0, LEASE_MS / 3);
+        proxy_forward(proxy);
+        poll(NULL, 0, LEASE_MS / 6);
+    }
+    make_mark("go");
+    AWAIT(rig_is("a", "done"));
+    AWAIT(shows("a", "end "));
+    assert_counted();
+    assert_int_equal(rig_numbers("a").deliveries, 1);
+    rig_end(rig.workers[0], SIGTERM);
+    rig.url = NULL;
+    proxy_stop(proxy);
+}
+
 static int
 setup(void **state)
 {
@@ -318,6 +473,9 @@ main(void)
         T(a_flood_of_100_MB_fills_neither_worker_nor_redis_F39),
         T(each_run_has_its_own_output_also_one_whose_child_was_killed_L01),
         T(without_a_result_both_streams_are_the_output),
+        T(a_flood_over_a_slow_link_delays_no_renewal_by_more_than_a_piece_L08),
+        T(what_is_printed_while_the_connection_is_killed_is_whole_and_in_order_N01),
+        T(a_stall_of_a_third_of_the_lease_ends_no_job_that_prints_L08),
     };
 
     int failed;

@@ -29,7 +29,8 @@ static struct proxy *proxy;
 
 /* ---- the job ---- */
 
-/* "PID MS\n" in one write, until FILE.end is there. */
+/* "PID MS\n" in one write, until FILE.end is there. It prints the same, so that output is
+ * on its way on the connection of leases, whatever happens to that. */
 static int
 tick(const char *file)
 {
@@ -43,6 +44,7 @@ tick(const char *file)
 
         if (write(fd, line, (size_t)len) != len)
             return 1;
+        (void)!write(STDERR_FILENO, line, (size_t)len);
         poll(NULL, 0, TICK_MS);
     }
     return fd < 0;
@@ -393,7 +395,7 @@ a_lease_never_lapses_while_its_connection_is_killed_L08(void **state)
 
         least = left < least ? left : least;
         killed += kill_connections("weir-lease");
-        kill_connections("weir-beat");
+        kill_connections("weir-service");
         poll(NULL, 0, 150);
     }
     print_message("killed %d, the least left of the lease was %lld ms\n", killed,
