@@ -93,6 +93,8 @@ struct weir_worker_options { /* zero means the default */
     /* How long a job can be looked at, its result too, that is done here and does not say
      * it itself. 0: not at all. */
     int64_t keep_result_ms;
+    const char *engine; /* of queues that its jobs or its cron entries make: "list" or
+                           "stream"; default: WEIR_ENGINE, else "list" */
 };
 #define WEIR_WORKER_OPTIONS_INIT .struct_size = sizeof(struct weir_worker_options)
 

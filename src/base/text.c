@@ -462,27 +462,44 @@ wr_text_is_type(struct wr_span type)
     return is_name(type, 128, "");
 }
 
-/* Levenshtein distance, for words of the length of commands. */
+const char *
+wr_text_s(int64_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
+const char *
+wr_text_are(int64_t n)
+{
+    return n == 1 ? "is" : "are";
+}
+
+/* Levenshtein distance, for words of the length of commands; two letters that changed
+ * places count as one change. */
 static size_t
 distance(const char *a, const char *b)
 {
-    size_t row[65], m = strlen(a), n = strlen(b);
+    size_t row[65], before[65] = {0}, m = strlen(a), n = strlen(b);
 
     if (m > 64 || n > 64)
         return SIZE_MAX;
     for (size_t j = 0; j <= n; j++)
         row[j] = j;
     for (size_t i = 1; i <= m; i++) {
-        size_t diagonal = row[0];
+        size_t last[65];
 
+        memcpy(last, row, sizeof(last));
         row[0] = i;
         for (size_t j = 1; j <= n; j++) {
-            size_t best = diagonal + (a[i - 1] != b[j - 1]);
+            size_t best = last[j - 1] + (a[i - 1] != b[j - 1]);
 
-            diagonal = row[j];
-            best = row[j] + 1 < best ? row[j] + 1 : best;
-            row[j] = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
+            best = last[j] + 1 < best ? last[j] + 1 : best;
+            best = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                best = before[j - 2] + 1 < best ? before[j - 2] + 1 : best;
+            row[j] = best;
         }
+        memcpy(before, last, sizeof(before));
     }
     return row[n];
 }
@@ -491,7 +508,7 @@ const char *
 wr_text_nearest(const char *text, const char *const *names)
 {
     const char *nearest = NULL;
-    size_t best = strlen(text) / 3 + 2;
+    size_t best = (strlen(text) < 6 ? 1 : strlen(text) / 3) + 1;
 
     for (; *names; names++) {
         size_t d = distance(text, *names);

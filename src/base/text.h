@@ -48,8 +48,13 @@ bool wr_text_is_queue(struct wr_span queue);
 /* 1-128 bytes without control characters. */
 bool wr_text_is_type(struct wr_span type);
 
+/* What makes a plural: "" for one, else "s"; "is" for one, else "are". */
+const char *wr_text_s(int64_t n);
+const char *wr_text_are(int64_t n);
+
 /* The one of `names` (NULL at the end) that is closest to text, for "did you
- * mean"; NULL when none is near (more than a third of it would change). */
+ * mean"; NULL when none is near: more than a third of it would change, of a short word
+ * more than one letter. */
 const char *wr_text_nearest(const char *text, const char *const *names);
 
 #endif

@@ -40,6 +40,8 @@ connect_store(struct cli *cli, const char *url, struct wr_server **server,
 
     *server = NULL;
     *store = NULL;
+    if (rc == WEIR_OK)
+        rc = cli_setting_check(cli->settings, CLI_SET_ENGINE, err);
     if (rc == WEIR_OK && password)
         snprintf(so.url.password, sizeof(so.url.password), "%s", password);
     if (rc == WEIR_OK)

@@ -165,6 +165,7 @@ bin_worker_new(struct cli *cli, const struct work_opts *o, const char *url,
         .url = url,
         .name_space = cli_setting(cli->settings, CLI_SET_NAMESPACE),
         .password = cli_password(cli->settings),
+        .engine = cli_setting(cli->settings, CLI_SET_ENGINE),
     };
     struct bin_queues queues;
     enum weir_err rc = bin_queues_read(cli, o, &queues, err);
@@ -173,6 +174,8 @@ bin_worker_new(struct cli *cli, const struct work_opts *o, const char *url,
     w.shares = queues.shares;
     w.shares_count = queues.n;
     w.strict = queues.strict;
+    if (rc == WEIR_OK)
+        rc = cli_setting_check(cli->settings, CLI_SET_ENGINE, err);
     if (rc == WEIR_OK)
         rc = check_zeros(o, err);
     if (rc == WEIR_OK)

@@ -211,12 +211,14 @@ read_all(struct bulk *b, struct weir_error *err)
 static void
 sum_up(struct bulk *b)
 {
+    size_t readable = b->line - (b->line > 0) - b->refused;
+
     if (b->cli->globals.dry_run)
-        cli_note(b->cli, "%zu lines can be read, %zu cannot. Nothing was stored.",
-                 b->line - (b->line > 0) - b->refused, b->refused);
+        cli_note(b->cli, "%zu line%s can be read, %zu cannot. Nothing was stored.",
+                 readable, wr_text_s((int64_t)readable), b->refused);
     else if (b->refused > 0 || cli_out_is_table(b->cli))
-        cli_note(b->cli, "%zu jobs stored, %zu were there before, %zu refused.",
-                 b->stored, b->existed, b->refused);
+        cli_note(b->cli, "%zu job%s stored, %zu there before, %zu refused.", b->stored,
+                 wr_text_s((int64_t)b->stored), b->existed, b->refused);
 }
 
 static enum weir_err

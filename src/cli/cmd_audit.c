@@ -75,8 +75,9 @@ repair_queue(struct findings *f, struct weir_error *err)
                                          err);
 
     if (rc == WEIR_OK && !f->repairs && r.mended + r.left + r.booked > 0)
-        cli_note(f->cli, "%s: %lld put right, %lld left, %lld deliveries booked",
-                 f->queue, (long long)r.mended, (long long)r.left, (long long)r.booked);
+        cli_note(f->cli, "%s: %lld put right, %lld left, %lld deliver%s booked", f->queue,
+                 (long long)r.mended, (long long)r.left, (long long)r.booked,
+                 r.booked == 1 ? "y" : "ies");
     return rc;
 }
 

@@ -295,13 +295,13 @@ do_plan(struct cli *cli, const struct plan *p, struct weir_error *err)
     fflush(cli->out);
     if (rc == WEIR_OK)
         cli_note(cli,
-                 cli->globals.dry_run ? "Would change %zu entries, %zu are the same. "
+                 cli->globals.dry_run ? "Would change %zu entr%s, the same: %zu. "
                                         "Nothing was stored."
-                                      : "Changed %zu entries, %zu are the same.",
-                 done, same);
+                                      : "Changed %zu entr%s, the same: %zu.",
+                 done, done == 1 ? "y" : "ies", same);
     else if (done > 0)
-        cli_note(cli, "%zu entries were changed before this; apply again for the rest.",
-                 done);
+        cli_note(cli, "%zu entr%s changed before this; apply again for the rest.", done,
+                 done == 1 ? "y was" : "ies were");
     return rc;
 }
 
@@ -318,9 +318,9 @@ apply_run(struct cli *cli, const void *opts, char *const *args, struct weir_erro
     rc = make_plan(&p, args[0], o, err);
     if (rc == WEIR_OK && p.removals > 0 && !cli->globals.dry_run)
         rc = cli_confirm(cli, err,
-                         "This will remove %zu cron entries that %.100s does not "
+                         "This will remove %zu cron entr%s that %.100s does not "
                          "name.",
-                         p.removals, args[0]);
+                         p.removals, p.removals == 1 ? "y" : "ies", args[0]);
     if (rc == WEIR_OK)
         rc = do_plan(cli, &p, err);
     plan_fini(&p);

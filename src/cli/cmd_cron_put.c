@@ -99,11 +99,21 @@ const struct cli_cmd cmd_cron_add = {
 
 /* ---- edit ---- */
 
+static const struct cli_opt edit_options[] = {
+    CLI_CRON_OPTIONS,
+    CLI_CRON_PARTS,
+    {"unset", 0, CLI_LIST, CLI_CRON_FIELD(unset), "FLAG",
+     "what this flag said is the default again, as unique or meta; may be repeated"},
+    {0},
+};
+
 static bool
 is_empty(const struct cli_cron_spec *spec)
 {
     struct cli_cron_spec none;
 
+    if (spec->unset.n > 0)
+        return false;
     cli_cron_spec_init(&none);
     for (const struct cli_opt *o = cli_cron_parts; o->name; o++) {
         size_t size = o->type == CLI_TEXT   ? sizeof(const char *)
@@ -156,8 +166,9 @@ edit_run(struct cli *cli, const void *opts, char *const *args, struct weir_error
     int tries = 0;
 
     if (is_empty(spec))
-        return wr_fail(err, WEIR_E_ARG, 0,
-                       "nothing to change: give --schedule, --tz, --payload or another");
+        return wr_fail(
+            err, WEIR_E_ARG, 0,
+            "nothing to change: give --schedule, --tz, --payload, --unset or another");
     if (spec->payload && strcmp(spec->payload, "-") == 0)
         tries = EDIT_TRIES - 1; /* stdin can be read once */
     do
@@ -173,11 +184,12 @@ const struct cli_cmd cmd_cron_edit = {
     .args = "NAME",
     .summary = "change what is given of a cron entry",
     .examples = "  weir cron edit nightly --schedule '0 4 * * *'\n"
-                "  weir cron edit nightly --payload @new.json --retry 5\n",
+                "  weir cron edit nightly --payload @new.json --retry 5\n"
+                "  weir cron edit nightly --unset unique --unset meta\n",
     .min_args = 1,
     .max_args = 1,
     .needs = CLI_NEEDS_CLIENT,
-    .opts = cli_cron_parts,
+    .opts = edit_options,
     .opts_size = sizeof(struct cli_cron_spec),
     .run = edit_run,
 };

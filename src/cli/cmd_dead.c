@@ -239,10 +239,10 @@ end_interrupted(struct cli *cli, const struct verb *verb, const struct plan *p,
     wr_text_show_time(p->before[0], when);
     cli_note(
         cli,
-        "Interrupted: %lld of %lld jobs %s. The rest: weir dead %s --all%s%s --before "
+        "Interrupted: %lld of %lld job%s %s. The rest: weir dead %s --all%s%s --before "
         "%s",
-        (long long)total, (long long)p->sum, verb->did, verb->will, one ? " -q " : "",
-        one ? p->queues.names[0] : "", when);
+        (long long)total, (long long)p->sum, wr_text_s(p->sum), verb->did, verb->will,
+        one ? " -q " : "", one ? p->queues.names[0] : "", when);
     fflush(cli->out);
     raise(interrupted);
 }
@@ -257,7 +257,8 @@ print_total(struct cli *cli, const struct verb *verb, int64_t total)
         cli_json_print(json, cli->out);
         cli_json_free(json);
     } else if (cli_out_is_table(cli)) {
-        fprintf(cli->out, "%lld jobs %s.\n", (long long)total, verb->did);
+        fprintf(cli->out, "%lld job%s %s.\n", (long long)total, wr_text_s(total),
+                verb->did);
     } else {
         fprintf(cli->out, "%lld\n", (long long)total);
     }
@@ -282,7 +283,8 @@ carry_out(struct cli *cli, const struct verb *verb, struct plan *p,
     if (rc == WEIR_OK)
         print_total(cli, verb, total);
     else if (total > 0)
-        cli_note(cli, "%lld jobs %s before this failed.", (long long)total, verb->did);
+        cli_note(cli, "%lld job%s %s before this failed.", (long long)total,
+                 wr_text_s(total), verb->did);
     return rc;
 }
 
@@ -294,14 +296,14 @@ decide_all(struct cli *cli, const struct verb *verb, const struct dead_opts *o,
     enum weir_err rc = make_plan(cli, o, &p, err);
 
     if (rc == WEIR_OK && cli->globals.dry_run) {
-        cli_note(cli, "Would %s %lld jobs. Nothing changed.", verb->will,
-                 (long long)p.sum);
+        cli_note(cli, "Would %s %lld job%s. Nothing changed.", verb->will,
+                 (long long)p.sum, wr_text_s(p.sum));
         print_total(cli, verb, 0);
     } else if (rc == WEIR_OK) {
         if (p.sum > 0)
-            rc = cli_confirm(cli, err, "This will %s %lld dead jobs of %zu queue%s.",
-                             verb->will, (long long)p.sum, p.queues.n,
-                             p.queues.n == 1 ? "" : "s");
+            rc = cli_confirm(cli, err, "This will %s %lld dead job%s of %zu queue%s.",
+                             verb->will, (long long)p.sum, wr_text_s(p.sum), p.queues.n,
+                             wr_text_s((int64_t)p.queues.n));
         if (rc == WEIR_OK)
             rc = carry_out(cli, verb, &p, err);
     }

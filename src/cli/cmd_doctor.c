@@ -203,7 +203,8 @@ check_queue(struct doctor *d, const char *queue, const struct weir_audit *a)
                "no heartbeat of a scheduler: delays, retries and recovery stand still");
     else if (a->stuck > 0)
         report(d, WARN, name, "wait a moment, then look again",
-               "%lld leases ran out and are not taken back yet", (long long)a->stuck);
+               "%lld lease%s ran out and %s not taken back yet", (long long)a->stuck,
+               wr_text_s(a->stuck), wr_text_are(a->stuck));
     else if (a->paused)
         report(d, WARN, name, "weir queue resume", "paused by %s", a->paused_by);
     else
@@ -225,8 +226,7 @@ check_queues(struct doctor *d, const struct cli_names *queues, struct weir_error
         rc = weir_queue_audit(d->cli->client, queues->names[i], &a, err);
         if (rc == WEIR_OK) {
             check_queue(d, queues->names[i], &a);
-        } else if (rc == WEIR_E_CORRUPT || rc == WEIR_E_WRONG_ENGINE ||
-                   rc == WEIR_E_NO_QUEUE) {
+        } else if (cli_queue_at_fault(rc)) {
             report(d, FAIL, name, "weir audit --deep", "%s", err->text);
             rc = WEIR_OK;
         }

@@ -117,18 +117,20 @@ static void
 print_left_out(struct logs *l, const struct weir_output_line *line)
 {
     if (l->opts->raw) {
-        cli_note(l->cli, "%" PRId64 " bytes are left out here", line->left_out);
+        cli_note(l->cli, "%" PRId64 " byte%s %s left out here", line->left_out,
+                 wr_text_s(line->left_out), wr_text_are(line->left_out));
         return;
     }
     end_line(l);
     print_time(l, line->at);
     if (line->left_out_lines > 0)
         cli_print(l->cli, CLI_DIM,
-                  "[... %" PRId64 " bytes, %" PRId64 " lines left out ...]\n",
-                  line->left_out, line->left_out_lines);
+                  "[... %" PRId64 " byte%s, %" PRId64 " line%s left out ...]\n",
+                  line->left_out, wr_text_s(line->left_out), line->left_out_lines,
+                  wr_text_s(line->left_out_lines));
     else
-        cli_print(l->cli, CLI_DIM, "[... %" PRId64 " bytes left out ...]\n",
-                  line->left_out);
+        cli_print(l->cli, CLI_DIM, "[... %" PRId64 " byte%s left out ...]\n",
+                  line->left_out, wr_text_s(line->left_out));
 }
 
 static bool
@@ -290,11 +292,12 @@ show(struct logs *l, struct weir_error *err)
     if (!l->place.kept && l->opts->attempt != CLI_UNSET)
         return wr_fail(err, WEIR_E_WRONG_STATE, 0,
                        "job %.100s: nothing is kept of run %" PRId64
-                       " (it is %s, %" PRId64 " runs so far)",
-                       l->id, l->opts->attempt, l->place.state, l->place.deliveries);
+                       " (it is %s, %" PRId64 " run%s so far)",
+                       l->id, l->opts->attempt, l->place.state, l->place.deliveries,
+                       wr_text_s(l->place.deliveries));
     if (!l->place.kept)
-        cli_note(l->cli, "job %s printed nothing (%s, %" PRId64 " runs so far)", l->id,
-                 l->place.state, l->place.deliveries);
+        cli_note(l->cli, "job %s printed nothing (%s, %" PRId64 " run%s so far)", l->id,
+                 l->place.state, l->place.deliveries, wr_text_s(l->place.deliveries));
     return WEIR_OK;
 }
 

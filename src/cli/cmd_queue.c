@@ -179,14 +179,14 @@ pause_one(struct cli *cli, const char *queue, const char *why, struct weir_error
     if (rc != WEIR_OK)
         return rc;
     if (cli->globals.dry_run) {
-        cli_note(cli, "Would pause queue \"%s\" with %lld ready jobs. Nothing changed.",
-                 queue, (long long)a.ready);
+        cli_note(cli, "Would pause queue \"%s\" with %lld ready job%s. Nothing changed.",
+                 queue, (long long)a.ready, wr_text_s(a.ready));
         return WEIR_OK;
     }
     snprintf(sentence, sizeof(sentence),
-             "%s \"%s\". %lld ready jobs will wait. Resume with: weir queue resume %s",
+             "%s \"%s\". %lld ready job%s will wait. Resume with: weir queue resume %s",
              was ? "It was paused before: queue" : "Paused queue", queue,
-             (long long)a.ready, queue);
+             (long long)a.ready, wr_text_s(a.ready), queue);
     cli_queue_done(cli, queue, was ? "was paused" : "paused", sentence);
     return WEIR_OK;
 }
@@ -325,15 +325,15 @@ purge_queue(struct cli *cli, const struct purge_opts *o, const char *queue,
     ready = wants(o, "ready") ? a.ready : 0;
     delayed = wants(o, "delayed") ? a.delayed : 0;
     if (rc == WEIR_OK && cli->globals.dry_run) {
-        cli_note(cli, "Would cancel %lld ready and %lld delayed jobs. Nothing changed.",
-                 (long long)ready, (long long)delayed);
+        cli_note(cli, "Would cancel %lld ready and %lld delayed job%s. Nothing changed.",
+                 (long long)ready, (long long)delayed, wr_text_s(delayed));
         return WEIR_OK;
     }
     if (rc == WEIR_OK && ready + delayed > 0)
         rc = cli_confirm(
             cli, err,
-            "This will cancel %lld ready and %lld delayed jobs of queue \"%s\".",
-            (long long)ready, (long long)delayed, queue);
+            "This will cancel %lld ready and %lld delayed job%s of queue \"%s\".",
+            (long long)ready, (long long)delayed, wr_text_s(delayed), queue);
     if (rc == WEIR_OK)
         rc = purge_state(cli, queue, "ready", ready, &total, err);
     if (rc == WEIR_OK)
@@ -341,8 +341,8 @@ purge_queue(struct cli *cli, const struct purge_opts *o, const char *queue,
     if (rc != WEIR_OK)
         return rc;
     snprintf(word, sizeof(word), "%lld", (long long)total);
-    snprintf(sentence, sizeof(sentence), "Cancelled %lld jobs of queue \"%s\".",
-             (long long)total, queue);
+    snprintf(sentence, sizeof(sentence), "Cancelled %lld job%s of queue \"%s\".",
+             (long long)total, wr_text_s(total), queue);
     cli_queue_done(cli, queue, word, sentence);
     return WEIR_OK;
 }

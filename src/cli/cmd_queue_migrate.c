@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/text.h"
 #include "cli/commands.h"
 #include "cli/json.h"
 #include "cli/out.h"
@@ -57,8 +58,8 @@ watch_move(const struct weir_migration *m, void *context)
     struct watch *w = context;
 
     if (m->processing > 0 && !w->told)
-        cli_note(w->cli, "Queue \"%s\" is paused; waiting for %lld running jobs.",
-                 w->queue, (long long)m->processing);
+        cli_note(w->cli, "Queue \"%s\" is paused; waiting for %lld running job%s.",
+                 w->queue, (long long)m->processing, wr_text_s(m->processing));
     w->told = w->told || m->processing > 0;
     cli_progress_show(w->progress, m->copied, m->copied, w->ready);
     return !interrupted;
@@ -86,8 +87,9 @@ say_done(struct cli *cli, const char *queue, const struct weir_audit *before,
         snprintf(sentence, sizeof(sentence), "Queue \"%s\" is a %s.", queue, engine);
     else
         snprintf(sentence, sizeof(sentence),
-                 "Moved queue \"%s\" from %s to %s with %lld waiting jobs in %.1f s.",
-                 queue, before->engine, engine, (long long)moved, (double)ms / 1000);
+                 "Moved queue \"%s\" from %s to %s with %lld waiting job%s in %.1f s.",
+                 queue, before->engine, engine, (long long)moved, wr_text_s(moved),
+                 (double)ms / 1000);
     cli_queue_done(cli, queue, engine, sentence);
 }
 
@@ -122,9 +124,10 @@ migrate_run(struct cli *cli, const void *opts, char *const *args, struct weir_er
         return rc;
     if (cli->globals.dry_run) {
         cli_note(cli,
-                 "Would move queue \"%s\" from %s to %s with %lld waiting jobs. "
+                 "Would move queue \"%s\" from %s to %s with %lld waiting job%s. "
                  "Nothing changed.",
-                 args[0], before.engine, o->engine, (long long)before.ready);
+                 args[0], before.engine, o->engine, (long long)before.ready,
+                 wr_text_s(before.ready));
         return WEIR_OK;
     }
     w.ready = before.ready;

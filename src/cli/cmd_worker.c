@@ -74,6 +74,8 @@ print_json(struct cli *cli, const struct cli_worker *w)
     cli_json_text(json, "queues", w->queues);
     if (w->started_at != 0)
         cli_json_int(json, "started_at", w->started_at);
+    if (w->job_timeout >= 0)
+        cli_json_int(json, "job_timeout_ms", w->job_timeout);
     if (w->order_at != 0) {
         cli_json_text(json, "order", w->order);
         cli_json_text(json, "order_by", w->order_by);
@@ -228,6 +230,10 @@ show(struct cli *cli, const struct cli_worker *w, int64_t now)
     show_line(cli, "version", w->version);
     cli_when(cli, w->started_at, now, when, sizeof(when));
     show_line(cli, "started", when);
+    if (w->job_timeout >= 0) {
+        cli_how_long(cli, w->job_timeout, when, sizeof(when));
+        show_line(cli, "job_timeout", w->job_timeout > 0 ? when : "none");
+    }
     show_numbers(cli, w);
     if (w->order_at != 0) {
         cli_when(cli, w->order_at, now, when, sizeof(when));

@@ -111,9 +111,58 @@ merge_job(const struct cli_job_spec *s, const struct weir_job *given,
     }
 }
 
+/* What `weir cron edit --unset` names: all but what an entry cannot be without. */
+/* clang-format off */
+#define JOB(name, member) {name, true, offsetof(struct weir_job, member), sizeof(((struct weir_job *)0)->member)}
+#define ENTRY(name, member) {name, false, offsetof(struct weir_cron, member), sizeof(((struct weir_cron *)0)->member)}
+static const struct {
+    const char *name;
+    bool of_job;
+    size_t field, size;
+} parts[] = {
+    ENTRY("tz", zone), ENTRY("missed", missed), ENTRY("cap", missed_cap),
+    ENTRY("grace", grace_ms), ENTRY("overlap", overlap), ENTRY("jitter", jitter_ms),
+    JOB("retry", max_retry), JOB("backoff", backoff), JOB("max-deliveries", max_deliveries),
+    JOB("timeout", timeout_ms), JOB("kill-after", kill_after_ms),
+    JOB("keep-result", keep_result_ms), JOB("keep-progress", keep_progress_ms),
+    JOB("expires", expires_ms), JOB("unique", unique), JOB("unique", unique_window_ms),
+    JOB("unique", unique_states), JOB("unique-states", unique_states),
+    JOB("key", order_key), JOB("then", then), JOB("then", then_count), JOB("meta", meta),
+    JOB("meta", meta_count), JOB("payload", payload), JOB("payload", payload_len),
+};
+#undef JOB
+#undef ENTRY
+/* clang-format on */
+
 static enum weir_err
-make_job(struct cli *cli, const struct cli_cron_spec *s, const struct weir_job *base,
-         struct cli_cron *out, struct weir_error *err)
+unset(const struct cli_list *names, struct weir_cron *entry, struct weir_job *job,
+      struct weir_error *err)
+{
+    for (size_t i = 0; i < names->n; i++) {
+        bool known = false;
+
+        for (size_t p = 0; p < sizeof(parts) / sizeof(parts[0]); p++) {
+            char *of = parts[p].of_job ? (char *)job : (char *)entry;
+
+            if (strcmp(parts[p].name, names->items[i]) != 0)
+                continue;
+            memset(of + parts[p].field, 0, parts[p].size);
+            known = true;
+        }
+        if (!known)
+            return wr_fail(err, WEIR_E_ARG, 0,
+                           "unset: \"%.40s\" is no flag of weir cron add that has a "
+                           "default",
+                           names->items[i]);
+        if (strcmp(names->items[i], "keep-result") == 0)
+            job->keep_result_ms = KEEP_DEFAULT_MS;
+    }
+    return WEIR_OK;
+}
+
+static enum weir_err
+make_job(struct cli *cli, const struct cli_cron_spec *s, bool base, struct cli_cron *out,
+         struct weir_error *err)
 {
     struct cli_job_spec job = s->job;
     int64_t max_retry = CLI_UNSET, ms;
@@ -132,8 +181,9 @@ make_job(struct cli *cli, const struct cli_cron_spec *s, const struct weir_job *
         rc = cli_job_make(&job, max_retry, &out->made, err);
     if (rc != WEIR_OK)
         return rc;
-    out->job = base ? *base : out->made.job;
-    if (base)
+    if (!base)
+        out->job = out->made.job;
+    else
         merge_job(&s->job, &out->made.job, &out->job);
     out->job.queue = NULL;
     if (s->type)
@@ -165,6 +215,11 @@ cli_cron_make(struct cli *cli, const struct cli_cron_spec *s, const char *name,
     out->entry.name = name;
     if (!base)
         out->entry.queue = s->job.queue ? s->job.queue : "default";
+    if (base)
+        out->job = *base->job;
+    rc = unset(&s->unset, &out->entry, &out->job, err);
+    if (rc != WEIR_OK)
+        return rc;
     if (s->schedule)
         out->entry.schedule = s->schedule;
     if (s->tz)
@@ -176,7 +231,7 @@ cli_cron_make(struct cli *cli, const struct cli_cron_spec *s, const char *name,
         rc = weir_cron_next(out->entry.schedule, out->entry.zone, 0, NULL, 0, &count,
                             NULL, 0, err);
     if (rc == WEIR_OK)
-        rc = make_job(cli, s, base ? base->job : NULL, out, err);
+        rc = make_job(cli, s, base != NULL, out, err);
     out->entry.job = &out->job;
     return rc;
 }

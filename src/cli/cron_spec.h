@@ -16,6 +16,7 @@ struct cli_cron_spec {
     struct cli_job_spec job;
     const char *schedule, *type, *payload, *tz, *missed, *overlap;
     int64_t cap, grace, jitter;
+    struct cli_list unset; /* names of parts that have their default again */
 };
 
 /* clang-format off */

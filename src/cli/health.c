@@ -81,11 +81,12 @@ cli_health_of_queue(struct cli *cli, const char *queue, const struct weir_audit 
     if (cli_queue_complaint(a, why, sizeof(why)))
         ;
     else if (a->ready > 0 && !a->paused && !has_worker(roster, queue))
-        snprintf(why, sizeof(why), "%lld jobs are ready and no worker serves it",
-                 (long long)a->ready);
+        snprintf(why, sizeof(why), "%lld job%s %s ready and no worker serves it",
+                 (long long)a->ready, wr_text_s(a->ready), wr_text_are(a->ready));
     else if (a->delayed > 0 && is_silent(a->heartbeat_promote, a->now))
-        snprintf(why, sizeof(why), "%lld jobs are delayed and no scheduler promotes them",
-                 (long long)a->delayed);
+        snprintf(why, sizeof(why), "%lld job%s %s delayed and no scheduler promotes %s",
+                 (long long)a->delayed, wr_text_s(a->delayed), wr_text_are(a->delayed),
+                 a->delayed == 1 ? "it" : "them");
     else if (a->processing > 0 && is_silent(a->heartbeat_reclaim, a->now))
         snprintf(why, sizeof(why), "jobs run and no scheduler would take them back");
     else

@@ -6,6 +6,8 @@
 #include "cli/attempt_view.h"
 #include "cli/command_line.h"
 #include "cli/json.h"
+#include "cli/roster.h"
+#include "model/retry.h"
 
 #define PREVIEW_BYTES 100
 
@@ -54,6 +56,24 @@ put_progress(struct cli_json *json, const struct weir_job_view *v)
     put_text(json, "progress_message", progress.message);
 }
 
+/* What holds for a run of a job that does not say how long it may take: its worker's
+ * --job-timeout; 0: no limit, -1: what the job says. */
+static int64_t
+worker_timeout(struct cli *cli, const struct weir_job_view *v,
+               const struct weir_job_numbers *n)
+{
+    struct cli_worker w;
+    int64_t timeout_ms;
+
+    if (n->timeout_ms != WR_TIMEOUT_DEFAULT_MS ||
+        strcmp(weir_job_view_state(v), "processing") != 0 ||
+        !cli_worker_read(cli, weir_job_view_worker(v), &w))
+        return -1;
+    timeout_ms = w.job_timeout;
+    cli_worker_fini(&w);
+    return timeout_ms;
+}
+
 /* The keys are the contract of weir(1). */
 static void
 print_json(struct cli *cli, const struct weir_job_view *v, bool whole)
@@ -63,6 +83,7 @@ print_json(struct cli *cli, const struct weir_job_view *v, bool whole)
     struct weir_job_numbers n;
     size_t payload_len, result_len;
     const void *result = weir_job_view_result(v, &result_len);
+    int64_t worker_ms;
     char error[1200];
 
     weir_job_view_numbers(v, &n);
@@ -77,6 +98,8 @@ print_json(struct cli *cli, const struct weir_job_view *v, bool whole)
     cli_json_int(json, "max_retry", n.max_retry);
     cli_json_int(json, "max_deliveries", n.max_deliveries);
     cli_json_int(json, "timeout_ms", n.timeout_ms);
+    if (whole && (worker_ms = worker_timeout(cli, v, &n)) >= 0)
+        cli_json_int(json, "worker_timeout_ms", worker_ms);
     cli_json_int(json, "keep_result_ms", n.keep_result_ms);
     if (n.keep_progress_ms >= 0)
         cli_json_int(json, "keep_progress_ms", n.keep_progress_ms);
@@ -229,7 +252,7 @@ show_attempts(struct cli *cli, const struct weir_job_view *v, int64_t now)
 }
 
 static void
-show_numbers(struct cli *cli, const struct weir_job_numbers *n)
+show_numbers(struct cli *cli, const struct weir_job_numbers *n, int64_t worker_ms)
 {
     char text[64];
 
@@ -240,6 +263,10 @@ show_numbers(struct cli *cli, const struct weir_job_numbers *n)
         cli_how_long(cli, n->timeout_ms, text, sizeof(text));
         field(cli, "timeout", text);
     }
+    if (worker_ms > 0)
+        cli_how_long(cli, worker_ms, text, sizeof(text));
+    if (worker_ms >= 0)
+        field(cli, "worker_timeout", worker_ms > 0 ? text : "none");
     field_when(cli, "enqueued", n->enqueued_at, n->now);
     field_when(cli, "due", n->due_at, n->now);
     field_when(cli, "started", n->started_at, n->now);
@@ -298,7 +325,7 @@ cli_job_show(struct cli *cli, const struct weir_job_view *v)
         field(cli, "state", state);
     }
     field(cli, "queue", weir_job_view_queue(v));
-    show_numbers(cli, &n);
+    show_numbers(cli, &n, worker_timeout(cli, v, &n));
     field(cli, "waits_behind", weir_job_view_behind(v));
     field(cli, "worker", weir_job_view_worker(v));
     show_progress(cli, v);

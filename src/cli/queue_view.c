@@ -97,25 +97,26 @@ cli_queue_complaint(const struct weir_audit *a, char *out, size_t cap)
     }
     if (lateness(a) > LATE_MS) {
         wr_text_show_duration(lateness(a), text, sizeof(text));
-        snprintf(out, cap, "%lld jobs are overdue, the first since %s: %s",
-                 (long long)a->overdue, text,
+        snprintf(out, cap, "%lld job%s %s overdue, the first since %s: %s",
+                 (long long)a->overdue, wr_text_s(a->overdue), wr_text_are(a->overdue),
+                 text,
                  is_silent(a, a->heartbeat_promote) ? "no scheduler runs"
                                                     : "the scheduler does not keep up");
         return true;
     }
     if (a->delayed > 0 && is_silent(a, a->heartbeat_promote)) {
         snprintf(out, cap,
-                 "%lld delayed jobs, and no scheduler runs: weir work, or weir "
+                 "%lld delayed job%s, and no scheduler runs: weir work, or weir "
                  "scheduler",
-                 (long long)a->delayed);
+                 (long long)a->delayed, wr_text_s(a->delayed));
         return true;
     }
     if ((a->processing > 0 && is_silent(a, a->heartbeat_reclaim)) ||
         (a->stuck > 0 && a->now - a->heartbeat_reclaim > 2 * LATE_MS)) {
         snprintf(out, cap,
-                 "%lld jobs run, and no scheduler would take them back from a lost "
+                 "%lld job%s, and no scheduler would take what runs back from a lost "
                  "worker",
-                 (long long)a->processing);
+                 (long long)a->processing, a->processing == 1 ? " runs" : "s run");
         return true;
     }
     return false;

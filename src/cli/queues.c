@@ -57,10 +57,17 @@ cli_names_fini(struct cli_names *names)
 }
 
 bool
+cli_queue_at_fault(enum weir_err rc)
+{
+    return rc == WEIR_E_CORRUPT || rc == WEIR_E_WRONG_ENGINE || rc == WEIR_E_NO_QUEUE ||
+           rc == WEIR_E_DENIED;
+}
+
+bool
 cli_is_broken(struct cli *cli, enum weir_err rc, const struct weir_error *err,
               struct cli_broken *broken)
 {
-    if (rc != WEIR_E_CORRUPT)
+    if (!cli_queue_at_fault(rc))
         return false;
     if (broken->rc == WEIR_OK) { /* told at the end, as every error is */
         broken->rc = rc;

@@ -14,6 +14,9 @@ enum weir_err cli_queues(struct cli *cli, const struct cli_list *given,
                          struct cli_names *out, struct weir_error *err) WEIR_MUST_CHECK;
 void cli_names_fini(struct cli_names *names);
 
+/* Is it the fault of the queue that was looked at, so that another one may be well? */
+bool cli_queue_at_fault(enum weir_err rc);
+
 /* A queue whose stored data makes no sense must not hide the others: it is told on
  * stderr, the first one as what the command ends with after it has shown the others.
  * Begin with zeroes. */

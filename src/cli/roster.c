@@ -56,7 +56,8 @@ take_field(struct cli_worker *w, const struct wr_reply *name,
                    {"started_at", &w->started_at},
                    {"contact_ms", &w->contact_ms},
                    {"order_at", &w->order_at},
-                   {"order_grace", &w->order_grace}};
+                   {"order_grace", &w->order_grace},
+                   {"job_timeout", &w->job_timeout}};
 
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         if (wr_reply_is(name, texts[i].name))
@@ -82,7 +83,7 @@ read_details(struct cli *cli, struct wr_conn *conn, struct cli_worker *w,
     enum weir_err rc;
 
     wr_key_worker(key, wr_store_namespace(store), w->id);
-    w->order_grace = -1;
+    w->order_grace = w->job_timeout = -1;
     rc = wr_conn_do(conn, wr_clock_ms() + TIMEOUT_MS, &reply, err, "HGETALL", key, NULL);
     if (rc != WEIR_OK)
         return rc;
@@ -139,6 +140,32 @@ cli_roster_read(struct cli *cli, bool details, struct cli_roster *out,
     return rc;
 }
 
+bool
+cli_worker_read(struct cli *cli, const char *id, struct cli_worker *out)
+{
+    struct wr_server *server = wr_store_server(wr_client_store(cli->client));
+    struct wr_conn *conn;
+    bool told;
+
+    *out = (struct cli_worker){0};
+    snprintf(out->id, sizeof(out->id), "%.*s", (int)strcspn(id, "/"), id);
+    if (wr_server_take(server, wr_clock_ms() + TIMEOUT_MS, &conn, NULL) != WEIR_OK)
+        return false;
+    told = read_details(cli, conn, out, NULL) == WEIR_OK && out->protocol != 0;
+    wr_server_give(server, conn);
+    if (!told)
+        cli_worker_fini(out);
+    return told;
+}
+
+void
+cli_worker_fini(struct cli_worker *w)
+{
+    free(w->queues);
+    free(w->running);
+    w->queues = w->running = NULL;
+}
+
 const char *
 cli_worker_state(const struct cli_worker *w)
 {
@@ -179,10 +206,8 @@ cli_roster_find(const struct cli_roster *r, const char *id)
 void
 cli_roster_fini(struct cli_roster *r)
 {
-    for (size_t i = 0; i < r->n; i++) {
-        free(r->workers[i].queues);
-        free(r->workers[i].running);
-    }
+    for (size_t i = 0; i < r->n; i++)
+        cli_worker_fini(&r->workers[i]);
     free(r->workers);
     *r = (struct cli_roster){0};
 }

@@ -15,6 +15,7 @@ struct cli_worker {
     int64_t contact_ms;  /* its slowest child had fetched nothing for so long, then */
     int64_t order_at;    /* 0: no order stands */
     int64_t order_grace; /* of a stop, ms; -1: not said */
+    int64_t job_timeout; /* of jobs that do not say it, ms; 0: none; -1: not said */
 };
 
 struct cli_roster {
@@ -31,6 +32,10 @@ bool cli_worker_serves(const struct cli_worker *worker, const char *queue);
 /* details: also what each told about itself. Free with cli_roster_fini(). */
 enum weir_err cli_roster_read(struct cli *cli, bool details, struct cli_roster *out,
                               struct weir_error *err) WEIR_MUST_CHECK;
+/* What the worker of this name tells about itself, or that of which it is a child; false:
+ * it told nothing, or it cannot be asked. Free its texts with cli_worker_fini(). */
+bool cli_worker_read(struct cli *cli, const char *id, struct cli_worker *out);
+void cli_worker_fini(struct cli_worker *worker);
 /* The worker of this name, also by the name of one of its children; NULL: none. */
 const struct cli_worker *cli_roster_find(const struct cli_roster *roster, const char *id);
 void cli_roster_fini(struct cli_roster *roster);

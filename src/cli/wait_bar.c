@@ -134,7 +134,8 @@ show_count(struct cli_wait_bar *b)
 
     if (b->json)
         return;
-    snprintf(text, sizeof(text), "%zu of %zu jobs ended", b->ended, b->n);
+    snprintf(text, sizeof(text), "%zu of %zu job%s ended", b->ended, b->n,
+             wr_text_s((int64_t)b->n));
     draw(b, (int)(b->ended * 100 / b->n), text);
 }
 

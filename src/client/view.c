@@ -284,9 +284,9 @@ weir_job_progress(struct weir_client *c, const char *queue, const char *id,
     enum weir_err rc = wr_client_find_over(c, queue, id, &found, err);
 
     *out = NULL;
-    if (rc == WEIR_OK)
-        rc = wr_store_inspect(c->store, found, wr_span_str(id), HEADER_BYTES, &reply,
-                              err);
+    if (rc != WEIR_OK)
+        return rc;
+    rc = wr_store_inspect(c->store, found, wr_span_str(id), HEADER_BYTES, &reply, err);
     if (rc == WEIR_E_NO_JOB)
         return inspect_over(c, found, id, out, err);
     if (rc == WEIR_OK)

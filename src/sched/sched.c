@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/id.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "redis/backoff.h"
 #include "redis/conn.h"
 #include "sched/cron_fire.h"
@@ -320,10 +321,12 @@ step_promote(struct wr_sched *s, struct watch *w)
 static void
 say_reclaimed(const struct watch *w, const struct wr_moved *m)
 {
-    if (m->moved + m->delayed + m->dead + m->cancelled > 0)
+    int64_t all = m->moved + m->delayed + m->dead;
+
+    if (all + m->cancelled > 0)
         wr_log_warn(
-            "queue %s: reclaimed %lld jobs of lost workers (%lld wait, %lld are dead)",
-            wr_queue_name(w->queue), (long long)(m->moved + m->delayed + m->dead),
+            "queue %s: reclaimed %lld job%s of lost workers (delayed: %lld, dead: %lld)",
+            wr_queue_name(w->queue), (long long)all, wr_text_s(all),
             (long long)m->delayed, (long long)m->dead);
 }
 
@@ -398,8 +401,9 @@ step_trim(struct wr_sched *s, struct watch *w)
         return;
     w->trimmed += m.moved;
     if (!m.more && w->trimmed > 0) {
-        wr_log_warn("queue %s: trimmed %lld dead jobs: over the queue's limits",
-                    wr_queue_name(w->queue), (long long)w->trimmed);
+        wr_log_warn("queue %s: trimmed %lld dead job%s: over the queue's limits",
+                    wr_queue_name(w->queue), (long long)w->trimmed,
+                    wr_text_s(w->trimmed));
         w->trimmed = 0;
     }
     w->at[TRIM] = wr_clock_us() + (m.more ? 0 : ms(TIDY_MS));
@@ -441,8 +445,8 @@ step_relay(struct wr_sched *s, struct watch *w)
                                            &relayed, &more, &err);
 
     if (relayed > 0)
-        wr_log_info("scheduler: queue %s: the follow-up jobs of %zu jobs enqueued",
-                    wr_queue_name(w->queue), relayed);
+        wr_log_info("scheduler: queue %s: the follow-up jobs of %zu job%s enqueued",
+                    wr_queue_name(w->queue), relayed, wr_text_s((int64_t)relayed));
     if (rc == WEIR_E_FULL) /* of new jobs only: all else goes on */
         say_full(s, w, &err);
     else if (went_well(s, w, RELAY, rc, &err))

@@ -45,20 +45,37 @@ wr_engine_parse(const char *word, enum wr_engine *out)
 }
 
 enum weir_err
+wr_store_choose_engine(const char *given, const char **out, struct weir_error *err)
+{
+    enum wr_engine engine;
+
+    *out = given ? given : wr_env_engine();
+    if (wr_engine_parse(*out, &engine))
+        return WEIR_OK;
+    return wr_fail(err, given ? WEIR_E_ARG : WEIR_E_CONFIG, 0,
+                   "%s: \"%.40s\" is not list or stream",
+                   given ? "engine" : "WEIR_ENGINE", *out);
+}
+
+enum weir_err
 wr_store_new(const struct wr_store_options *options, struct wr_store **out,
              struct weir_error *err)
 {
     const char *ns = options->ns ? options->ns : "weir";
-    enum wr_engine engine;
+    enum wr_engine engine = WR_ENGINE_LIST;
+    const char *word;
     struct wr_store *s;
+    enum weir_err rc;
 
     *out = NULL;
     if (strlen(ns) > WR_NAMESPACE_MAX || !wr_text_is_queue(wr_span_str(ns)))
         return wr_fail(err, WEIR_E_ARG, 0,
                        "namespace: 1 to %d bytes without braces or control characters",
                        WR_NAMESPACE_MAX);
-    if (!wr_engine_parse(options->engine ? options->engine : wr_env_engine(), &engine))
-        return wr_fail(err, WEIR_E_ARG, 0, "engine: list or stream");
+    rc = wr_store_choose_engine(options->engine, &word, err);
+    if (rc != WEIR_OK)
+        return rc;
+    (void)wr_engine_parse(word, &engine);
     s = calloc(1, sizeof(*s));
     if (!s)
         return wr_fail(err, WEIR_E_NO_MEMORY, 0, "store");

@@ -58,6 +58,10 @@ struct wr_store_options {
                             WEIR_ENGINE, else "list" */
 };
 
+/* *out: the engine that is given, or else the environment's. E_ARG; E_CONFIG: what
+ * WEIR_ENGINE says is none. */
+enum weir_err wr_store_choose_engine(const char *given, const char **out,
+                                     struct weir_error *err) WEIR_MUST_CHECK;
 enum weir_err wr_store_new(const struct wr_store_options *options, struct wr_store **out,
                            struct weir_error *err) WEIR_MUST_CHECK;
 void wr_store_free(struct wr_store *store); /* NULL is allowed; not the server */

@@ -159,6 +159,9 @@ collect(const struct wr_beats *b, struct facts *f)
     add_number(f, "rss", c.rss);
     add_number(f, "contact_ms", c.contact_ms);
     add_number(f, "started_at", b->w->shared->started_ms);
+    if (b->w->job_timeout_ms != 0)
+        add_number(f, "job_timeout",
+                   b->w->job_timeout_ms == WEIR_NONE ? 0 : b->w->job_timeout_ms);
     add_text(f, "queues", f->queues.len ? wr_buf_span(&f->queues).ptr : "*");
     add_text(f, "broken", f->broken.len ? wr_buf_span(&f->broken).ptr : "");
     add_text(f, "running", f->running.len ? wr_buf_span(&f->running).ptr : "");

@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "redis/conn.h"
 #include "worker/io.h"
 
@@ -210,9 +211,9 @@ wr_io_run(const struct wr_io_options *o)
     }
     if (io.lapsed)
         wr_log_error(
-            "%zu jobs could not be handed back: their leases will lapse and others "
-            "run them",
-            io.outstanding);
+            "%zu job%s could not be handed back: leases will lapse and others run what "
+            "is left",
+            io.outstanding, wr_text_s((int64_t)io.outstanding));
     atomic_store(&o->page->tick_ms,
                  INT64_MAX / 2); /* the end may take longer than a tick */
     /* The lease thread uses our queues. With Redis away it may be in a long call, then

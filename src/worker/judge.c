@@ -41,7 +41,8 @@ snooze_run(struct wr_run *run)
     int64_t most = run->d.max_snoozes > 0 ? run->d.max_snoozes : WR_SNOOZES_MAX;
 
     if (run->d.state.snoozes >= most) {
-        weir_delivery_set_error(&run->d, "snoozed %lld times", (long long)most);
+        weir_delivery_set_error(&run->d, "snoozed %lld time%s", (long long)most,
+                                wr_text_s(most));
         run->d.delay_ms = -1;
         run->reason = "attempts";
         return fail_run(run);

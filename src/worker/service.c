@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "redis/backoff.h"
 #include "sched/sched.h"
 #include "worker/worker_internal.h"
@@ -80,11 +81,11 @@ reclaim_queue(struct service *s, const struct wr_slots *page, const char *name,
         rc = wr_store_reclaim_held(s->store, queue, worker, page->death, held + first,
                                    some, &moved, NULL, err);
         if (rc == WEIR_OK && moved.moved + moved.delayed + moved.dead > 0)
-            wr_log_warn(
-                "queue %s: took back %lld jobs of a dead worker (%lld wait, %lld are "
-                "dead)",
-                name, (long long)(moved.moved + moved.delayed + moved.dead),
-                (long long)moved.delayed, (long long)moved.dead);
+            wr_log_warn("queue %s: took back %lld job%s of a dead worker (delayed: %lld, "
+                        "dead: %lld)",
+                        name, (long long)(moved.moved + moved.delayed + moved.dead),
+                        wr_text_s(moved.moved + moved.delayed + moved.dead),
+                        (long long)moved.delayed, (long long)moved.dead);
     }
     free(held);
     return rc;

@@ -61,6 +61,7 @@ static enum weir_err
 fill(struct weir_worker *w, const struct weir_worker_options *o, struct weir_error *err)
 {
     long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+    const char *engine;
     struct wr_url url;
     enum weir_err rc = read_lease(o->lease_ms, &w->lease_ms, err);
 
@@ -87,9 +88,13 @@ fill(struct weir_worker *w, const struct weir_worker_options *o, struct weir_err
             "job_timeout and keep_result: not negative, at most till the year 9999");
     w->job_timeout_ms = o->job_timeout_ms;
     w->keep_result_ms = o->keep_result_ms;
+    rc = wr_store_choose_engine(o->engine, &engine, err);
+    if (rc != WEIR_OK)
+        return rc;
     if (!copy_text(&w->url, o->url ? o->url : wr_env_url()) ||
         !copy_text(&w->ns, o->name_space ? o->name_space : wr_env_namespace()) ||
-        !copy_text(&w->password, o->password) || !copy_text(&w->pidfile, o->pidfile))
+        !copy_text(&w->password, o->password) || !copy_text(&w->pidfile, o->pidfile) ||
+        !copy_text(&w->engine, engine))
         return wr_fail(err, WEIR_E_NO_MEMORY, 0, "worker");
     rc = wr_url_parse(w->url, &url, err);
     wr_url_wipe(&url);
@@ -143,6 +148,7 @@ weir_worker_free(struct weir_worker *w)
     free(w->ns);
     free(w->password);
     free(w->pidfile);
+    free(w->engine);
     free(w);
 }
 
@@ -303,7 +309,8 @@ wr_worker_connect(const struct weir_worker *w, const char *name, size_t connecti
     struct wr_server_options so = {.max_connections = connections,
                                    .reconnect_ms = wr_lease_reconnect_ms(w->lease_ms),
                                    .connect_timeout_ms = command_timeout_ms};
-    struct wr_store_options to = {.ns = w->ns, .command_timeout_ms = command_timeout_ms};
+    struct wr_store_options to = {
+        .ns = w->ns, .command_timeout_ms = command_timeout_ms, .engine = w->engine};
     enum weir_err rc = wr_url_parse(w->url, &so.url, err);
 
     *server = NULL;

@@ -57,7 +57,7 @@ struct wr_share {
 /* Never written after weir_worker_new() and the registrations, but for its atomics, and
  * by the supervisor before its first fork. */
 struct weir_worker {
-    char *url, *ns, *password, *pidfile;
+    char *url, *ns, *password, *pidfile, *engine;
     char **queues;           /* NULL: every registered queue */
     struct wr_share *shares; /* one for each of them; NULL: all alike */
     size_t reserved;         /* slots of a child, the sum of the shares' */

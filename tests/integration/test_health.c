@@ -165,7 +165,7 @@ red_while_jobs_wait_and_nobody_serves_their_queue_N18(void **state)
     (void)state;
     rig_enqueue(JOB(.queue = "lonely"), "k", "any");
     assert_int_equal(check(), 1);
-    assert_true(check_says("lonely: 1 jobs are ready and no worker serves it"));
+    assert_true(check_says("lonely: 1 job is ready and no worker serves it"));
     assert_int_equal(weir_job_cancel(rig.client, "lonely", "k", NULL, NULL), WEIR_OK);
     until(true);
 }

@@ -411,6 +411,8 @@ a_slip_of_the_finger_finds_its_word(void **state)
     assert_string_equal(wr_text_nearest("statsu", names), "status");
     assert_string_equal(wr_text_nearest("audit", names), "audit");
     assert_null(wr_text_nearest("frobnicate", names));
+    assert_null(wr_text_nearest("wk", names)); /* half of a short word is not near */
+    assert_null(wr_text_nearest("wobble", names));
     assert_null(wr_text_nearest("work", none));
     memset(lengthy, 'w', sizeof(lengthy) - 1);
     lengthy[sizeof(lengthy) - 1] = '\0';

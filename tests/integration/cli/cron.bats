@@ -112,6 +112,19 @@ field() { "$WEIR" cron show "$1" --json | jq -r "$2"; }
     [ "$(field n .type)" = u ]
 }
 
+@test "edit --unset gives a part its default again" {
+    "$WEIR" cron add n @daily t x --unique k:1m --unique-states ready,delayed,dead --meta a=b --meta c=d --tz Europe/Berlin \
+        --keep-result 1h --retry 5 --then u
+    exits 0 "$WEIR" cron edit n --unset unique --unset meta --unset keep-result
+    [ "$(field n '[.unique, .unique_window_ms, .unique_states, .meta, .keep_result_ms, .payload, .zone, .max_retry] | @json')" = \
+        '[null,null,null,{},86400000,"x","Europe/Berlin",5]' ]
+    exits 0 "$WEIR" cron edit n --unset meta --unset tz --unset then --unset payload --meta e=f
+    [ "$(field n '[.meta, .zone, .then, .payload] | @json')" = '[{"e":"f"},"UTC",[],""]' ]
+    exits 64 "$WEIR" cron edit n --unset type
+    says 'unset: "type"'
+    exits 64 "$WEIR" cron add m @daily t --unset meta
+}
+
 @test "three who edit one entry lose nothing of what the others changed (C09)" {
     "$WEIR" cron add n @daily t
     for who in retry cap max-deliveries; do

@@ -80,7 +80,7 @@ setup() { use_server main; }
 @test "on a terminal the answer no changes nothing" {
     make_dead d
     run bash -c 'echo n | TERM=xterm script -qec "\"$0\" dead purge --all" /dev/null' "$WEIR"
-    says "This will purge 1 dead jobs"
+    says "This will purge 1 dead job"
     says "Continue? [y/N]"
     [ "$("$WEIR" status --json | jq .dead)" = 1 ]
 }
@@ -100,7 +100,7 @@ setup() { use_server main; }
     exits 0 "$WEIR" queue ls --json
     [ "$(value "$output" .paused)" = false ]
     run on_terminal "$WEIR" queue pause p
-    says 'Paused queue "p". 1 ready jobs will wait. Resume with: weir queue resume p'
+    says 'Paused queue "p". 1 ready job will wait. Resume with: weir queue resume p'
     exits 1 "$WEIR" queue pause nosuch
     says E_NO_QUEUE
     exits 64 "$WEIR" queue pause 'a{b'

@@ -49,6 +49,8 @@ setup() {
     says 'list or stream'
     exits 64 "$WEIR" explain ack -q '{'
     exits 64 "$WEIR" explain ''
+    exits 64 "$WEIR" explain foo
+    [[ $output != *'did you mean'* ]]
 }
 
 # The commands of scripts that MONITOR saw, as "SHA COMMAND KEY...", against what explain

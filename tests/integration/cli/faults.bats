@@ -155,3 +155,18 @@ P
     exits 1 "$WEIR" doctor
     says "queue broken	FAIL"
 }
+
+@test "whatever is wrong with a queue, the others are shown" {
+    for queue in healthy broken later odd; do exits 0 "$WEIR" enqueue t x -q $queue; done
+    redis hset "$WEIR_NAMESPACE:{broken}:config" engine heap
+    redis set "$(waiting_key odd)" text
+    redis sadd "$WEIR_NAMESPACE:queues" nobodys
+    for command in status audit 'queue ls' doctor; do
+        run "$WEIR" $command
+        [ "$status" != 0 ]
+        says healthy
+        says later
+        says broken
+        says 'queue odd'
+    done
+}

@@ -140,6 +140,8 @@ over() { "$WEIR" job show "$1" --json | jq -ce 'select(.state == "done")'; }
     "$WEIR" job show j -o table | grep -q 'done, and not kept'
     exits 1 "$WEIR" job wait j --timeout 1s # the job itself is gone
     exits 1 "$WEIR" job show j -q elsewhere
+    exits 1 "$WEIR" job show nobody
+    says E_NO_JOB
     "$WEIR" audit
 }
 

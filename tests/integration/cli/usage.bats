@@ -220,6 +220,10 @@ command_names() {
     echo 'engine = tree' >"$BATS_TEST_TMPDIR/c.conf"
     exits 78 "$WEIR" config check --config "$BATS_TEST_TMPDIR/c.conf"
     says "c.conf:1: engine: not list or stream"
+    for command in 'work -q q --once -- true' scheduler; do
+        WEIR_ENGINE=tree exits 78 timeout 20 "$WEIR" $command
+        says "WEIR_ENGINE: \"tree\" is not list or stream"
+    done
     other_engine q
     WEIR_ENGINE= exits 0 "$WEIR" queue create q
 }

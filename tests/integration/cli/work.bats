@@ -290,6 +290,15 @@ was_put_off() {
     WEIR_JOB_TIMEOUT=100ms timeout 60 "$WEIR" work -q default --max-jobs 2 -- sleep 20
     [[ "$("$WEIR" job show b --json | jq -r .error)" == *"timeout after 100ms"* ]]
     [[ "$("$WEIR" job show c --json | jq -r .error)" == *"timeout after 300ms"* ]]
+    "$WEIR" enqueue t --id e
+    "$WEIR" enqueue t --id f --timeout 1h
+    timeout 60 "$WEIR" work -q default --max-jobs 2 -c 2 --job-timeout 20s -- sh -c 'until [ -e go ]; do sleep 0.05; done' &
+    until_true eval '[ "$("$WEIR" job show e --json | jq .worker_timeout_ms)" = 20000 ]'
+    until_true eval '[ "$("$WEIR" job show f --json | jq -c "[.state,.timeout_ms,.worker_timeout_ms]")" = "[\"processing\",3600000,null]" ]'
+    [[ "$("$WEIR" job show e)" == *$'worker_timeout\t20000'* ]]
+    touch go
+    wait $!
+    [ "$("$WEIR" job show e --json | jq .worker_timeout_ms)" = null ]
     "$WEIR" enqueue t --id d
     timeout 60 "$WEIR" work -q default --once --job-timeout 0 -- sh -c 'echo $WEIR_TIMEOUT_S'
     [ "$("$WEIR" job result d)" = 0 ]
