@@ -1,6 +1,7 @@
 /* Connections, counted where they end: by CLIENT LIST, under the names that they have. */
 #include "integration/worker_rig.h"
 
+#include <dirent.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -18,6 +19,7 @@
 
 #define QUEUES 20
 #define SLOTS 64
+#define SOCKETS_MAX 256
 #define LEASE_MS 1000
 
 static struct shared {
@@ -85,6 +87,59 @@ calls_of(const char *command)
     return found ? strtol(found + strlen(word), NULL, 10) : 0;
 }
 
+struct sockets {
+    unsigned long inode[SOCKETS_MAX];
+    size_t n;
+};
+
+/* What a process has open, by the numbers that the kernel gives sockets. */
+static struct sockets
+sockets_of(pid_t pid)
+{
+    struct sockets s = {.n = 0};
+    char path[300], to[64];
+    struct dirent *e;
+    DIR *dir;
+
+    snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+    dir = opendir(path);
+    assert_non_null(dir);
+    while ((e = readdir(dir)) != NULL) {
+        ssize_t len;
+
+        snprintf(path, sizeof(path), "/proc/%d/fd/%s", (int)pid, e->d_name);
+        len = readlink(path, to, sizeof(to) - 1);
+        to[len > 0 ? len : 0] = '\0';
+        assert_true(s.n < SOCKETS_MAX);
+        s.n += sscanf(to, "socket:[%lu]", &s.inode[s.n]) == 1;
+    }
+    closedir(dir);
+    return s;
+}
+
+static bool
+has_socket(const struct sockets *s, unsigned long inode)
+{
+    for (size_t i = 0; i < s->n; i++) {
+        if (s->inode[i] == inode)
+            return true;
+    }
+    return false;
+}
+
+/* Has this process one that is in `of` and is not in `but`? */
+static bool
+shares(pid_t pid, const struct sockets *of, const struct sockets *but)
+{
+    struct sockets s = sockets_of(pid);
+
+    for (size_t i = 0; i < s.n; i++) {
+        if (has_socket(of, s.inode[i]) && !has_socket(but, s.inode[i]))
+            return true;
+    }
+    return false;
+}
+
 static struct weir_client *
 open_client(struct weir_client_options o)
 {
@@ -123,7 +178,10 @@ patient(struct weir_delivery *d, void *context)
 static void
 handlers(struct weir_worker *w)
 {
-    if (weir_worker_handle(w, "patient", patient, NULL, NULL) != WEIR_OK)
+    static const char *const command[] = {"sleep", "100", NULL};
+
+    if (weir_worker_handle(w, "patient", patient, NULL, NULL) != WEIR_OK ||
+        weir_worker_exec(w, "sleep", command, NULL) != WEIR_OK)
         _exit(70);
 }
 
@@ -267,30 +325,51 @@ threads_share_few_connections_and_one_thread_needs_one(void **state)
     AWAIT(count("t-client") == 0);
 }
 
+static void *
+enqueue_one(void *arg)
+{
+    struct caller *c = arg;
+    struct weir_job job = {WEIR_JOB_INIT, .queue = "q", .type = "patient"};
+
+    c->rc = weir_job_enqueue(c->client, &job, NULL, NULL);
+    return NULL;
+}
+
+/* Counted while it is: the calls of all its connections hang. */
 static void
 an_exhausted_pool_says_so_in_time_and_opens_no_more(void **state)
 {
     struct weir_client *client;
-    struct caller caller;
-    pthread_t thread;
+    struct caller callers[3];
+    pthread_t threads[3];
     int64_t begin;
 
     (void)state;
     rig_enqueue(JOB(), "j", "patient");
     client = open_client(
-        (struct weir_client_options){.max_connections = 1, .pool_timeout_ms = 100});
-    caller = (struct caller){.client = client, .calls = 1};
-    redis_do(rig.server, "CLIENT PAUSE 600 ALL");
-    assert_int_equal(pthread_create(&thread, NULL, call_often, &caller), 0);
-    poll(NULL, 0, 50); /* it has the connection, and its call hangs */
-    begin = wr_clock_ms();
-    assert_int_equal(look(client), WEIR_E_POOL_FULL);
-    assert_in_range(wr_clock_ms() - begin, 90, 500);
-    pthread_join(thread, NULL);
-    assert_int_equal(caller.rc, WEIR_OK);
+        (struct weir_client_options){.max_connections = 3, .pool_timeout_ms = 100});
+    redis_do(rig.server, "CLIENT PAUSE 60000 WRITE");
+    for (int i = 0; i < 3; i++) {
+        callers[i] = (struct caller){.client = client};
+        assert_int_equal(pthread_create(&threads[i], NULL, enqueue_one, &callers[i]), 0);
+    }
+    AWAIT(strstr(redis_do(rig.server, "INFO clients"), "blocked_clients:3"));
+    assert_int_equal(count("t-client"), 3);
+    for (int i = 0; i < 3; i++) {
+        begin = wr_clock_ms();
+        assert_int_equal(look(client), WEIR_E_POOL_FULL);
+        assert_in_range(wr_clock_ms() - begin, 90, 2000);
+    }
+    assert_int_equal(count("t-client"), 3);
+    redis_do(rig.server, "CLIENT UNPAUSE");
+    for (int i = 0; i < 3; i++) {
+        pthread_join(threads[i], NULL);
+        assert_int_equal(callers[i].rc, WEIR_OK);
+    }
     assert_int_equal(look(client), WEIR_OK);
-    assert_int_equal(count("t-client"), 1);
+    assert_int_equal(count("t-client"), 3);
     weir_client_close(client);
+    AWAIT(count("t-client") == 0);
 }
 
 static void
@@ -355,6 +434,7 @@ a_call_that_heard_nothing_is_repeated_on_a_new_connection_and_done_once(void **s
 static void
 a_forked_child_opens_its_own_and_leaves_its_parents_alone(void **state)
 {
+    struct sockets before = sockets_of(getpid()), with;
     struct weir_client *client;
     int status, both[2], go[2];
     char byte;
@@ -366,6 +446,8 @@ a_forked_child_opens_its_own_and_leaves_its_parents_alone(void **state)
     client = open_client((struct weir_client_options){0});
     assert_int_equal(look(client), WEIR_OK);
     id = number_of("t-client");
+    with = sockets_of(getpid());
+    assert_true(shares(getpid(), &with, &before)); /* that of the client */
     assert_true(pipe(both) == 0 && pipe(go) == 0);
     pid = fork();
     if (pid == 0) {
@@ -377,6 +459,7 @@ a_forked_child_opens_its_own_and_leaves_its_parents_alone(void **state)
     }
     assert_int_equal(read(both[0], &byte, 1), 1);
     assert_int_equal(count("t-client"), 2);
+    assert_false(shares(pid, &with, &before));
     assert_int_equal(look(client), WEIR_OK);
     assert_int_equal(count("t-client"), 2);
     close(go[1]);
@@ -396,6 +479,7 @@ a_program_that_is_started_inherits_no_connection(void **state)
 {
     extern char **environ;
     char *argv[] = {(char[]){"sleep"}, (char[]){"60"}, NULL};
+    struct sockets before = sockets_of(getpid()), with;
     struct weir_client *client;
     pid_t pid;
 
@@ -403,12 +487,50 @@ a_program_that_is_started_inherits_no_connection(void **state)
     rig_enqueue(JOB(), "j", "patient");
     client = open_client((struct weir_client_options){0});
     assert_int_equal(look(client), WEIR_OK);
+    with = sockets_of(getpid());
     assert_int_equal(posix_spawnp(&pid, "sleep", NULL, NULL, argv, environ), 0);
+    assert_false(shares(pid, &with, &before));
     weir_client_close(client);
     AWAIT(count("t-client") == 0); /* nobody holds it open */
     assert_true(process_lives(pid));
     kill(pid, SIGKILL);
     waitpid(pid, NULL, 0);
+}
+
+/* While commands run the server sees what it sees without them, and they have no socket
+ * of any process of the worker. */
+static void
+commands_inherit_no_connection_of_their_worker(void **state)
+{
+    static const struct sockets none;
+    pid_t worker, child, spawner, command;
+    pid_t processes[4];
+
+    (void)state;
+    worker = rig_start_with(
+        (struct weir_worker_options){.concurrency = 4, .lease_ms = LEASE_MS});
+    for (int i = 0; i < 4; i++)
+        rig_enqueue(JOB(), (char[]){(char)('a' + i), '\0'}, "sleep");
+    child = worker_child(worker, "weir-child");
+    spawner = worker_child(child, "weir-spawner");
+    command = worker_child(spawner, "sleep");
+    AWAIT(audit_of(rig.client, "q").processing == 4);
+    AWAIT(count("weir-lease") == 1 && count("weir-wait") == 1 &&
+          count("weir-hints") == 1 && count("weir-scheduler") == 1);
+    assert_int_equal(count("weir-work"), 1);
+    assert_in_range(count_workers(), 6, 7);
+    processes[0] = worker;
+    processes[1] = worker_child(worker, "weir-service");
+    processes[2] = child;
+    processes[3] = spawner;
+    for (int i = 0; i < 4; i++) {
+        struct sockets s = sockets_of(processes[i]);
+
+        assert_true(s.n > 0 || i == 0);
+        assert_false(shares(command, &s, &none));
+    }
+    rig_lose(worker);
+    AWAIT(count_workers() == 0);
 }
 
 static int
@@ -439,6 +561,7 @@ main(void)
         TEST(a_call_that_heard_nothing_is_repeated_on_a_new_connection_and_done_once),
         TEST(a_forked_child_opens_its_own_and_leaves_its_parents_alone),
         TEST(a_program_that_is_started_inherits_no_connection),
+        TEST(commands_inherit_no_connection_of_their_worker),
     };
     int failed;
 
