@@ -54,8 +54,8 @@ end
 -- Decide.
 local now, later = clock(now_arg)
 local q = redis.call('HMGET', config, 'engine', 'paused', 'payload_max', 'long', 'retry', 'backoff',
-                     'keep_progress')
-k.paused, k.defaults = q[2], defaults_of(q[5], q[6], q[7])
+                     'keep_progress', 'moving')
+k.paused, k.defaults, k.moving = q[2], defaults_of(q[5], q[6], q[7]), q[8]
 local word, worker = engine_word(q[1], k.stats, k.jobs, k.ready or k.stream), ''
 if word then
   return {word}

@@ -9,10 +9,15 @@ local SMALL_RESULTS = 256 -- bytes in a call: not worth asking whether the serve
 
 -- Those who wait get the result also when the job keeps none.
 --- @rare ack_tell
-local function ack_tell(k, argv, first, words, ids, kept, dropped)
-  local results, is_kept = {}, {}
-  for i = #argv - words + 1, first, -words do -- of an id given twice the first one counts
-    results[argv[i]] = argv[i + 2]
+local function ack_tell(k, argv, first, words, ids, kept, dropped, notes)
+  local results, refused, is_kept = {}, {}, {}
+  for i = 1, #notes, 2 do
+    refused[notes[i]] = true
+  end
+  for i = first, #argv, words do -- an id may be there twice, once of a delivery that is over
+    if not refused[digits((i - first) / words)] then
+      results[argv[i]] = argv[i + 2]
+    end
   end
   for i = 2, #kept, 2 do
     is_kept[kept[i]] = true
@@ -102,6 +107,6 @@ local function ack_apply(k, argv, first, words, held, notes, gone, now)
   end
   answer_count(k, notes)
   if k.waited then
-    ack_tell(k, argv, first, words, ids, kept, dropped)
+    ack_tell(k, argv, first, words, ids, kept, dropped, notes)
   end
 end

@@ -194,8 +194,8 @@ end
 local function admit(k, a, argv, first, words, has_due)
   local now, later = a.now, a.later
   local q = redis.call('HMGET', k.config, 'engine', 'paused', 'payload_max', 'long', 'retry', 'backoff',
-                       'keep_progress')
-  k.paused, k.defaults = q[2], defaults_of(q[5], q[6], q[7])
+                       'keep_progress', 'moving')
+  k.paused, k.defaults, k.moving = q[2], defaults_of(q[5], q[6], q[7]), q[8]
   local made = 0
   if q[1] ~= ENGINE then
     if q[1] then

@@ -21,7 +21,7 @@ end
 -- Does this job still wait or run? One that is dead, or done and kept, does not.
 local function cron_lives(k, id)
   local place = record_of(k, id) and place_of(k, id)
-  return place == 'ready' or place == 'delayed' or place == 'processing'
+  return place == 'ready' or place == 'delayed' or is_processing(k, id)
 end
 
 -- cron_decide(k, e, name): may a job be made now, as the entry wants it when the one

@@ -79,14 +79,14 @@ local function type_known(r, kind)
 end
 
 -- One job that has its record: taken, too late, not for this worker, or a stub.
-local function choose_one(r, c, id, text, record, now)
+local function choose_one(k, r, c, id, text, record, now)
   local kind, options = string.match(record, HEADER)
   local keep, key, max, expires = r.keep, '-', DELIVERIES_MAX, nil
   if options and options ~= '' then
     keep, key, max, expires = header_options(record, options, r.keep)
   end
-  if kind == '-' and options == ' lost_body=1' then -- of one that is dead under this id
-    c.lost[#c.lost + 1] = {id, text, true}
+  if kind == '-' and options == ' lost_body=1' then -- perhaps of one that is dead under this id
+    c.lost[#c.lost + 1] = {id, text, redis.call('ZSCORE', k.dead, id)}
     return true
   end
   if expires and not text and expires <= now then

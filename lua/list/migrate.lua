@@ -8,6 +8,7 @@
 -- @key processing ZSET id -> end of its lease, ms
 -- @key delayed ZSET id -> due time, ms
 -- @key dead ZSET id -> time of death, ms
+-- @key kept ZSET id -> when it is forgotten, ms
 -- @key jobs HASH id -> record
 -- @key state HASH id -> what changes
 -- @key errors HASH id -> last errors
@@ -50,6 +51,7 @@
 --- @include engine
 --- @include ledger
 --- @include handing
+--- @include places
 
 local function drop_copy()
   redis.call('UNLINK', k.next_stream, k.next_ids)
@@ -78,15 +80,19 @@ local function next_ids_of(copied, long)
   return ids, records
 end
 
--- Jobs whose body is gone die here as they do in reserve: there is nothing to copy.
+-- Jobs whose body is gone die here as they do in reserve: there is nothing to copy. So do
+-- second places: an id whose body was gone came in again, and stands here or elsewhere too.
 local function bury_lost(ids, records, marks, now)
-  local lost = 0
+  local placed, copied = places_of(k, ids), redis.call('HMGET', k.next_ids, unpack(ids))
+  local seen, lost = {}, 0
   for i, id in ipairs(ids) do
-    if not records[i] and not marks[i] then
-      redis.call('LREM', k.ready, -1, id)
-      lose_body(k, id, redis.call('HGET', k.state, id), now)
+    local again = seen[id] or copied[i] or placed[id]
+    if not marks[i] and (again or not records[i]) then
+      redis.call('LREM', k.ready, again and 1 or -1, id)
+      lose_body(k, id, redis.call('HGET', k.state, id), now, again)
       lost = lost + 1
     end
+    seen[id] = not marks[i]
   end
   ledger_add(k.stats, 'lost_body_ready', lost)
   return lost > 0
@@ -131,8 +137,9 @@ local word = engine_word(q[1], k.stats, k.jobs, k.ready)
 if word then
   return {word}
 end
+ended_touch(k)
 touch('HLEN', k.stats, k.tombs, k.jobs, k.state, k.errors, k.unique, k.order, k.waiters, k.ids, k.next_ids)
-touch('ZCARD', k.processing, k.delayed, k.dead)
+touch('ZCARD', k.processing, k.delayed, k.dead, k.kept)
 touch('LLEN', k.ready, k.wake, k.due, k.next_ready)
 touch('XLEN', k.stream, k.next_stream)
 local m = move_read(q[3], q[4])
@@ -171,7 +178,7 @@ if not m.copied then
 end
 local ids, records = next_ids_of(m.copied, q[5])
 local marks = #ids > 0 and redis.call('HMGET', k.tombs, unpack(ids)) or {}
-if bury_lost(ids, records, marks, now) then
+if #ids > 0 and bury_lost(ids, records, marks, now) then
   m.copied = nil
   move_write(k, m)
   return {'AGAIN', '0', '0'}

@@ -2,13 +2,19 @@
 --
 -- @flags allow-oom
 -- @transition ready -> ready
--- @transition list:ready -> dead
+-- @transition ready -> dead
 -- @key stream STREAM a job each, with its group
 -- @key ids HASH id -> its entry
 -- @key delayed ZSET id -> due time, ms
 -- @key dead ZSET id -> time of death, ms
 -- @key kept ZSET id -> when it is forgotten, ms
 -- @key jobs HASH id -> record
+-- @key state HASH id -> what changes
+-- @key errors HASH id -> last errors
+-- @key unique HASH unique key -> id that holds it
+-- @key order HASH lines of the order keys
+-- @key due LIST the marker that wakes the scheduler
+-- @key waiters HASH id -> who waits for its end
 -- @key stats HASH the ledger's counters
 -- @key wake LIST the marker that wakes one worker
 -- @key ready LIST ids that wait, taken from the right
@@ -39,6 +45,8 @@
 --- @include engine
 --- @include group
 --- @include entry
+--- @include ledger
+--- @include handing
 
 local SLICE = 32 -- entries read at once: their size is known only then
 local LONG = 4096 -- bytes of a record: reserve looks at sizes where there are longer ones
@@ -72,6 +80,25 @@ local function sweep()
   end
   redis.call('LPOP', k.next_ready, #ids)
   return #ids
+end
+
+-- Jobs in front whose entry was deleted by hand die here as they do in reserve: the copy would
+-- know nothing of them.
+local function bury_gone(now)
+  local from, lost = '-', 0
+  repeat
+    local rows = group_info(k) and redis.call('XPENDING', k.stream, GROUP, from, '+', SLICE, FRONT) or {}
+    for _, row in ipairs(rows) do
+      if lost < tonumber(limit) and not entry_there(k, row[1]) then
+        redis.call('XACK', k.stream, GROUP, row[1])
+        lose_body(k, 'lost-' .. row[1], false, now)
+        lost = lost + 1
+      end
+      from = '(' .. row[1]
+    end
+  until #rows < SLICE
+  ledger_add(k.stats, 'lost_body_ready', lost)
+  return lost > 0
 end
 
 -- Answers how many jobs, whether they were the last, and the last entry.
@@ -117,9 +144,10 @@ local word = engine_word(q[1], k.stats, k.jobs, k.stream)
 if word then
   return {word}
 end
-touch('HLEN', k.stats, k.jobs, k.ids)
+ended_touch(k)
+touch('HLEN', k.stats, k.jobs, k.ids, k.state, k.errors, k.unique, k.order)
 touch('ZCARD', k.delayed, k.dead, k.kept)
-touch('LLEN', k.ready, k.wake, k.next_ready)
+touch('LLEN', k.ready, k.wake, k.due, k.next_ready)
 touch('XLEN', k.stream)
 local m = move_read(q[3], q[4])
 if not m and to == 'stream' then
@@ -154,7 +182,7 @@ elseif memory_is_full() then
   return {'FULL'}
 end
 local signature = move_signature(k, '0')
-if m.copied and m.signature ~= signature then
+if m.copied and m.signature ~= signature or not m.copied and bury_gone(now) then
   m.phase, m.copied = 'again', nil
   move_write(k, m)
   return {'AGAIN', '0', '0'}

@@ -7,12 +7,13 @@
  * must give, its elements with blanks between. model_dump() writes all state as one text;
  * model_dump_script is the Lua that writes the same text from Redis.
  *
- * Bodies that vanish are part of the model: model_lose_body(). Nothing else may be
- * changed behind it.
+ * Bodies and entries that vanish are part of the model: model_lose_body(). Nothing else
+ * may be changed behind it.
  */
 #ifndef SCRIPT_MODEL_H
 #define SCRIPT_MODEL_H
 
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -70,6 +71,13 @@ struct model_state {
     char worker[16], progress[32];
 };
 
+/* Who waits for the end of a job. */
+#define MODEL_WAITERS 2
+struct model_waiter {
+    int channel; /* "ch0" */
+    int64_t number, until;
+};
+
 /* One run's line and pieces in `log`. */
 #define MODEL_RUNS 2
 #define MODEL_PIECES 24
@@ -87,10 +95,13 @@ struct model_run {
 struct model_job {
     char id[16];
     bool record, has_state, tomb;
+    bool meant; /* in this call */
     /* Of a stream: the number of its entry (0: none), how often that was handed out, and
-     * whether it stands in front; the state of a delivery need not be stored. */
+     * whether it stands in front; the state of a delivery need not be stored. gone: the
+     * entry was deleted by hand while it was pending, and nobody booked that so far. */
     int64_t entry, count, delivered_at;
-    bool front, unstored;
+    bool front, unstored, gone;
+    int64_t indexed; /* the entry that `ids` says; it may be gone; 0: none */
     char head[16], tail[192], defaults[32];
     int64_t enqueued_at;
     struct model_options options;
@@ -103,6 +114,24 @@ struct model_job {
     size_t errors_n;
     struct model_run runs[MODEL_RUNS]; /* oldest first */
     size_t runs_n;
+    struct model_waiter waiters[MODEL_WAITERS]; /* the first to come first */
+    size_t waiters_n;
+};
+
+/* A move to the other engine: config's `moving` and `moved`, and next_ready. Of the copy
+ * itself only its size is known; what it is made of shows when it is the queue. */
+struct model_move {
+    bool is_on, to_stream, was; /* was: paused, beside that */
+    enum {
+        MODEL_MOVE_COPY,
+        MODEL_MOVE_AGAIN,
+        MODEL_MOVE_SWEEP
+    } phase;
+    bool has_copy;
+    size_t copied, sofar,
+        left; /* copied: places of a list; sofar: jobs; left: to be swept */
+    int64_t signature[11], last_entry;
+    struct model_job *last;
 };
 
 struct model_claim {
@@ -113,8 +142,11 @@ struct model_claim {
 
 struct model {
     int64_t now;
-    bool stream;                     /* the engine */
-    int64_t entries;                 /* how many were ever added */
+    bool stream;     /* the engine */
+    int64_t entries; /* how many were ever added */
+    bool has_stream;
+    int64_t generation; /* of its group */
+    struct model_move move;
     int64_t reclaim_at, reclaim_end; /* where reclaim goes on; 0: from the start */
     struct model_job jobs[MODEL_JOBS];
     size_t jobs_n;
@@ -140,10 +172,15 @@ struct model {
         size_t count;
         char first[16], notes[128], detail[32]; /* of a replacement */
     } channels[MODEL_CHANNELS];
+    struct wr_buf told; /* what the last calls told those who wait, a line each */
+    int64_t
+        vanished; /* waiting jobs whose entries were deleted by hand: SUM shows them */
+    bool let_in;  /* in this call */
     bool wake, due, paused;
     bool wakes_later;  /* inside of a reserve: the marker is put at its end */
     char defaults[32]; /* " retry=7": of jobs that do not say it */
     int64_t paused_at;
+    char paused_by[40]; /* and why */
     char shelved_last[64];
     struct {
 #define X(name) int64_t name;
@@ -153,7 +190,9 @@ struct model {
 };
 
 struct model_item {
-    struct model_job *job;
+    struct model_job *job; /* NULL: has a made-up name */
+    char made_up[16];
+    bool tabbed; /* a stream may give it the id of its entry */
     char head[16], tail[192], unique[32], due[32];
     struct model_options options;
     int64_t window;
@@ -180,15 +219,20 @@ struct model_reserve {
     int64_t keep;     /* of jobs that do not say it */
 };
 
-const char *model_worker(int worker);   /* "w1" */
-const char *model_channel(int channel); /* "c1" */
-const char *model_key(int key);         /* "k1", "-" */
-const char *model_line(int order);      /* "g1", "" */
+const char *model_worker(int worker);    /* "w1" */
+const char *model_channel(int channel);  /* "c1" */
+const char *model_key(int key);          /* "k1", "-" */
+const char *model_line(int order);       /* "g1", "" */
+const char *model_waits_at(int channel); /* "ch1" */
 
 /*
+ * A job that has its entry's id has its number for a name, "#0000007", and one that is
+ * dead because its entry was deleted by hand "lost-#0000007".
+ *
  * Entries have numbers here, in the order in which they were added. The token of a
  * delivery of the stream engine is a number too: that of the entry and its count.
  */
+#define MODEL_ENTRY "#%07" PRId64
 #define MODEL_TOKENS INT64_C(1000000000)
 #define MODEL_TOKEN(entry, count) (MODEL_TOKENS + (entry)*1000 + (count))
 
@@ -198,6 +242,16 @@ struct model_job *model_job(struct model *m, const char *id); /* made when unkno
 void
 model_admit(struct model *m, int channel, int64_t number, const struct model_item *items,
             size_t n, bool schedule, struct wr_buf *out);
+/* enqueue of one, whose end the tag waits for. */
+struct model_tag {
+    int channel;
+    int64_t number, keep;
+};
+void
+model_call(struct model *m, int channel, int64_t number, const struct model_item *item,
+           const struct model_tag *tag, struct wr_buf *out);
+void model_wait(struct model *m, struct model_job *job, const struct model_tag *tag,
+                bool early, struct wr_buf *out);
 void model_replace(struct model *m, int channel, int64_t number,
                    const struct model_item *item, struct wr_buf *out);
 void model_farewell(struct model *m, int channel, struct wr_buf *out);
@@ -254,7 +308,21 @@ void model_trim(struct model *m, const struct model_trim *t, struct wr_buf *out)
 void model_pause(struct model *m, struct wr_buf *out);
 void model_resume(struct model *m, struct wr_buf *out);
 void model_inspect(struct model *m, struct model_job *job, struct wr_buf *out);
+/* Somebody deletes the record in `jobs`, or the entry of a stream. */
 void model_lose_body(struct model *m, struct model_job *job);
+
+/* One step of a move: part_model_move.c. */
+void model_migrate(struct model *m, bool to_stream, size_t limit, size_t bytes,
+                   struct wr_buf *out);
+void model_move_dump(const struct model *m, struct wr_buf *out);
+
+/* What it needs of the rest. */
+void
+model_say(struct wr_buf *out, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+size_t model_tombs(const struct model *m);
+size_t model_record_bytes(const struct model_job *j);
+/* One that waits has no body: it is dead. is_copy: its id is another job's. */
+void model_bury_lost(struct model *m, struct model_job *j, bool is_copy);
 
 /*
  * Cron entries stand beside the queue: part_model_cron.c. Their ticks are small numbers
@@ -300,8 +368,10 @@ void model_cron_run(struct model *m, struct model_cron *c, int entry, const char
 void model_cron_dump(const struct model_cron *c, struct wr_buf *out);
 extern const char model_cron_dump_script[];
 
-/* Places without a record: what gap_bodies must be, negated. */
+/* Places without a record: what gap_bodies must be, negated; and the jobs whose entries
+ * were deleted by hand, and are not booked: what SUM and READY must be off by. */
 int64_t model_missing_bodies(const struct model *m);
+int64_t model_missing_entries(const struct model *m);
 void model_dump(const struct model *m, struct wr_buf *out);
 extern const char model_dump_script[];
 

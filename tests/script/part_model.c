@@ -16,10 +16,8 @@ check(bool ok, const char *what)
 }
 
 /* Adds an element to a reply. */
-static void
-say(struct wr_buf *out, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static void
-say(struct wr_buf *out, const char *fmt, ...)
+void
+model_say(struct wr_buf *out, const char *fmt, ...)
 {
     char text[512];
     va_list ap;
@@ -31,6 +29,8 @@ say(struct wr_buf *out, const char *fmt, ...)
         wr_buf_add_str(out, " ");
     wr_buf_add_str(out, text);
 }
+
+#define say model_say
 
 static void
 say_int(struct wr_buf *out, int64_t number)
@@ -70,9 +70,16 @@ model_line(int order)
     return order < 0 ? "" : names[order];
 }
 
+const char *
+model_waits_at(int channel)
+{
+    return channel == 0 ? "ch0" : "ch1";
+}
+
 void
 model_init(struct model *m, int64_t now, bool stream)
 {
+    wr_buf_fini(&m->told);
     memset(m, 0, sizeof(*m));
     m->now = now;
     m->stream = stream;
@@ -80,28 +87,53 @@ model_init(struct model *m, int64_t now, bool stream)
         m->keys[i].window = -1;
 }
 
+/* Nothing is left of it, and nobody names it any more. Names of one letter stay. */
+static bool
+is_free(const struct model *m, const struct model_job *j)
+{
+    if (strlen(j->id) == 1 || j->record || j->has_state || j->tomb || j->gone ||
+        j->meant || j->place != MODEL_WAITS || j->entry > 0 || j->indexed > 0 ||
+        j->line > 0 || j->errors_n + j->runs_n + j->waiters_n > 0 || j->result[0])
+        return false;
+    for (size_t i = 0; i < m->ready_n; i++) {
+        if (m->ready[i] == j)
+            return false;
+    }
+    for (int i = 0; i < MODEL_KEYS; i++) {
+        if (m->keys[i].holder == j || m->keys[i].before == j)
+            return false;
+    }
+    for (int w = 0; w < MODEL_WORKERS; w++) {
+        for (size_t i = 0; i < m->claims[w].n; i++) {
+            if (m->claims[w].list[i].job == j)
+                return false;
+        }
+    }
+    return true;
+}
+
+static struct model_job *
+new_job(struct model *m, const char *id)
+{
+    struct model_job *j = m->jobs, *end = m->jobs + m->jobs_n;
+
+    while (j < end && !is_free(m, j))
+        j++;
+    check(j < end || m->jobs_n < MODEL_JOBS, "too many jobs");
+    m->jobs_n += j == end;
+    memset(j, 0, sizeof(*j));
+    snprintf(j->id, sizeof(j->id), "%s", id);
+    return j;
+}
+
 struct model_job *
 model_job(struct model *m, const char *id)
 {
-    struct model_job *j;
-
     for (size_t i = 0; i < m->jobs_n; i++) {
         if (strcmp(m->jobs[i].id, id) == 0)
             return &m->jobs[i];
     }
-    /* A name that was made for a lost body and is gone again gives its room. */
-    for (size_t i = 0; i < m->jobs_n; i++) {
-        j = &m->jobs[i];
-        if (strncmp(j->id, "lost-", 5) == 0 && !j->record && j->place == MODEL_WAITS) {
-            memset(j, 0, sizeof(*j));
-            snprintf(j->id, sizeof(j->id), "%s", id);
-            return j;
-        }
-    }
-    check(m->jobs_n < MODEL_JOBS, "too many jobs");
-    j = &m->jobs[m->jobs_n++];
-    snprintf(j->id, sizeof(j->id), "%s", id);
-    return j;
+    return new_job(m, id);
 }
 
 /* ---- small parts ---- */
@@ -128,6 +160,17 @@ static void
 add_error(struct model *m, struct model_job *j, const char *outcome, const char *text)
 {
     add_run(m, j, outcome, text, NULL, "");
+}
+
+/* It is over: who waits for that is told. */
+static void
+ended(struct model *m, struct model_job *j, const char *word, const char *result)
+{
+    for (size_t i = 0; i < j->waiters_n; i++)
+        wr_buf_addf(&m->told, "%s/%" PRId64 " %s %s %s\n",
+                    model_waits_at(j->waiters[i].channel), j->waiters[i].number, j->id,
+                    word, result);
+    j->waiters_n = 0;
 }
 
 static void
@@ -175,6 +218,12 @@ record_bytes(const struct model_job *j)
     return (int64_t)record_text(j, text, sizeof(text));
 }
 
+size_t
+model_record_bytes(const struct model_job *j)
+{
+    return (size_t)record_bytes(j);
+}
+
 static void
 state_text(const struct model_job *j, char *out, size_t cap)
 {
@@ -200,15 +249,15 @@ drop_entry(struct model *m, struct model_job *j)
 {
     size_t left = 0;
 
-    if (!m->stream)
+    if (!m->stream || j->entry == 0)
         return;
     for (size_t i = 0; i < m->ready_n; i++) {
         if (m->ready[i] != j)
             m->ready[left++] = m->ready[i];
     }
     m->ready_n = left;
-    j->entry = j->count = 0;
-    j->front = j->unstored = false;
+    j->entry = j->count = j->indexed = 0;
+    j->front = j->unstored = j->gone = false;
 }
 
 static void
@@ -226,6 +275,56 @@ static bool
 is_stub(const struct model_job *j)
 {
     return strcmp(j->head, "1 -") == 0 && strcmp(j->tail, " lost_body=1\n") == 0;
+}
+
+static bool
+has_body(const struct model_job *j)
+{
+    return j->record && !is_stub(j);
+}
+
+/* A stream: it was held, and goes elsewhere. Its record went with its entry. */
+static void
+store_body(struct model_job *j)
+{
+    if (j->gone)
+        write_stub(j, 0);
+}
+
+/* Nobody knows whose entry it was that somebody deleted: another name stands for it. What
+ * else is stored of the job stays. */
+static struct model_job *
+part_with_entry(struct model *m, struct model_job *j)
+{
+    struct model_job *lost;
+    char id[16];
+
+    snprintf(id, sizeof(id), "lost-" MODEL_ENTRY, j->entry);
+    lost = model_job(m, id);
+    lost->entry = j->entry;
+    lost->count = j->count;
+    lost->delivered_at = j->delivered_at;
+    lost->front = j->front;
+    lost->place = j->place;
+    lost->gone = true;
+    lost->options = (struct model_options){.key = -1, .order = -1};
+    lost->state = (struct model_state){.token = j->state.token,
+                                       .deliveries = j->count,
+                                       .started = j->delivered_at,
+                                       .max_deliveries = 3,
+                                       .key = -1,
+                                       .order = -1};
+    lost->has_state = lost->unstored = j->place == MODEL_PROCESSING;
+    snprintf(lost->state.worker, sizeof(lost->state.worker), "%s", j->state.worker);
+    for (size_t i = 0; i < m->ready_n; i++) {
+        if (m->ready[i] == j)
+            m->ready[i] = lost;
+    }
+    j->has_state = j->has_state && !j->unstored;
+    j->entry = j->count = 0;
+    j->front = j->unstored = j->gone = j->record = false;
+    j->place = MODEL_WAITS;
+    return lost;
 }
 
 /* A job that stands for one whose body is gone. */
@@ -256,9 +355,10 @@ dead_bytes(const struct model_job *j)
 
 /* Its record and errors are written. */
 static void
-dead_in(struct model *m, const struct model_job *j)
+dead_in(struct model *m, struct model_job *j)
 {
     m->n.dead_bytes += dead_bytes(j);
+    ended(m, j, "dead", "");
 }
 
 /* They leave `dead`; what was taken by hand meanwhile is put right when none is left. */
@@ -301,8 +401,8 @@ move_key(struct model *m, struct model_job *j, char where)
         m->keys[s->key].holder = j;
 }
 
-static size_t
-tombs(const struct model *m)
+size_t
+model_tombs(const struct model *m)
 {
     size_t n = 0;
 
@@ -311,10 +411,27 @@ tombs(const struct model *m)
     return n;
 }
 
+/* Is it seen that a job waits? A stream counts: an entry that was deleted by hand while
+ * it was held hides one that waits, until it is booked. */
+static bool
+any_waits(const struct model *m)
+{
+    size_t there = 0, pending = 0, front = 0;
+
+    for (size_t i = 0; i < m->jobs_n; i++) {
+        const struct model_job *j = &m->jobs[i];
+
+        there += j->entry > 0 && !j->gone;
+        front += j->front;
+        pending += j->entry > 0 && (j->front || j->place == MODEL_PROCESSING);
+    }
+    return m->stream ? there > pending || front > 0 : m->ready_n > model_tombs(m);
+}
+
 static void
 wake_worker(struct model *m)
 {
-    if (!m->paused && m->ready_n > tombs(m))
+    if (!m->paused && any_waits(m))
         m->wake = true;
 }
 
@@ -363,7 +480,9 @@ to_back(struct model *m, struct model_job *j)
     j->place = MODEL_WAITS;
     if (m->stream) {
         drop_entry(m, j);
-        j->entry = ++m->entries;
+        m->generation += !m->has_stream;
+        m->has_stream = true;
+        j->entry = j->indexed = ++m->entries;
     }
     if (j->tomb) {
         j->tomb = false;
@@ -390,6 +509,7 @@ next_key(struct model *m, int key, const struct model_job *j)
             write_stub(h, 0);
         to_back(m, h);
         m->n.promoted++;
+        m->let_in = true;
         if (!m->wakes_later)
             wake_worker(m);
     }
@@ -414,6 +534,7 @@ let_in(struct model *m, struct model_job *j)
     }
     to_back(m, j);
     m->n.promoted++;
+    m->let_in = true;
     if (!m->wakes_later)
         wake_worker(m);
 }
@@ -516,7 +637,7 @@ pop_tombs(struct model *m)
 {
     if (m->stream)
         return;
-    if (tombs(m) == m->ready_n) {
+    if (model_tombs(m) == m->ready_n) {
         for (size_t i = 0; i < m->jobs_n; i++)
             m->jobs[i].tomb = false;
         m->ready_n = 0;
@@ -560,7 +681,8 @@ static bool
 entry_stands(const struct model *m, int64_t token)
 {
     for (size_t i = 0; i < m->jobs_n; i++) {
-        if (m->jobs[i].entry > 0 && m->jobs[i].entry == (token - MODEL_TOKENS) / 1000)
+        if (m->jobs[i].entry > 0 && !m->jobs[i].gone &&
+            m->jobs[i].entry == (token - MODEL_TOKENS) / 1000)
             return true;
     }
     return false;
@@ -649,13 +771,13 @@ is_refused(const struct model *m, const struct model_item *it, const char **word
     const struct model_job *j = it->job, *h;
 
     *word = "OTHER";
-    snprintf(detail, 32, "%s", is_new ? "ready" : place_word(j));
-    if (j->record) {
+    snprintf(detail, 32, "%s", is_new || !j ? "ready" : place_word(j));
+    if (j && j->record) {
         if (strcmp(j->head, it->head) == 0 && strcmp(j->tail, it->tail) == 0)
             *word = "EXISTS";
         return true;
     }
-    if (j->place != MODEL_WAITS)
+    if (j && j->place != MODEL_WAITS)
         return true;
     if (it->payload_len > MODEL_PAYLOAD_MAX) {
         *word = "BIG";
@@ -685,6 +807,8 @@ write_record(const struct model *m, struct model_job *j, const struct model_item
  * the earlier ones of the call. */
 struct arrivals {
     struct model_job *ready[MODEL_BATCH], *delayed[MODEL_BATCH];
+    size_t at[MODEL_BATCH]; /* ready: of which item */
+    bool own[MODEL_BATCH];  /* ready: its id is that of its entry */
     int64_t due[MODEL_BATCH];
     size_t ready_n, delayed_n;
     int64_t windows[MODEL_KEYS];
@@ -705,9 +829,10 @@ is_in(struct model_job *const *list, size_t n, const struct model_job *j)
 }
 
 static void
-arrive(struct model *m, struct arrivals *a, const struct model_item *it, bool schedule)
+arrive(struct model *m, struct arrivals *a, const struct model_item *it, size_t at,
+       bool schedule)
 {
-    struct model_job *j = it->job;
+    struct model_job *j = it->job ? it->job : new_job(m, "##");
     int64_t due = schedule ? due_of(m, it->due) : -1;
 
     j->record = true;
@@ -737,15 +862,30 @@ arrive(struct model *m, struct arrivals *a, const struct model_item *it, bool sc
     if (due >= 0) {
         a->due[a->delayed_n] = due;
         a->delayed[a->delayed_n++] = j;
-    } else
+    } else {
+        a->at[a->ready_n] = at;
+        a->own[a->ready_n] = !it->job;
         a->ready[a->ready_n++] = j;
+    }
+}
+
+/* It has the id of its entry, which `ids` does not say. */
+static void
+name_by_entry(struct model_job *j)
+{
+    snprintf(j->id, sizeof(j->id), MODEL_ENTRY, j->entry);
+    j->indexed = 0;
 }
 
 static void
 settle(struct model *m, struct arrivals *a)
 {
-    for (size_t i = 0; i < a->ready_n; i++)
+    m->let_in = false;
+    for (size_t i = 0; i < a->ready_n; i++) {
         to_back(m, a->ready[i]);
+        if (a->own[i])
+            name_by_entry(a->ready[i]);
+    }
     for (size_t i = 0; i < a->delayed_n; i++)
         delay(m, a->delayed[i], a->due[i]);
     join_lines(m, a->lined, a->orders, a->lined_n);
@@ -759,8 +899,39 @@ settle(struct model *m, struct arrivals *a)
     }
     m->n.enqueued += (int64_t)(a->ready_n + a->delayed_n);
     m->n.scheduled += (int64_t)a->delayed_n;
-    if (a->ready_n > 0)
-        wake_worker(m);
+    if (a->ready_n > 0 && !m->let_in && !m->paused)
+        m->wake = true; /* it is certain */
+}
+
+/* The ids of those that got their entry's: it is said of the first, and of each that does
+ * not follow one of them. */
+static void
+say_ids(const struct arrivals *a, struct wr_buf *out, char notes[128])
+{
+    size_t len = strcmp(notes, "-") == 0 ? 0 : strlen(notes);
+
+    for (size_t i = 0; i < a->ready_n; i++) {
+        if (!a->own[i] || (i > 0 && a->own[i - 1]))
+            continue;
+        say(out, "%zu IDS %s", a->at[i], a->ready[i]->id);
+        len += (size_t)snprintf(notes + len, 128 - len, "%s%zu:IDS=%s",
+                                len > 0 ? "," : "", a->at[i], a->ready[i]->id);
+    }
+}
+
+/* Those whose names the client made up: a stream has the id of their entry for them. */
+static void
+name_items(struct model *m, struct model_item *items, size_t n, bool schedule)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct model_item *it = &items[i];
+
+        if (it->made_up[0] &&
+            !(m->stream && it->tabbed && !it->unique[0] && !(schedule && it->due[0]))) {
+            it->job = model_job(m, it->made_up);
+            it->job->meant = true;
+        }
+    }
 }
 
 /* A key that is still in the name of a job that comes in anew, from an earlier life of
@@ -806,9 +977,10 @@ admit_items(struct model *m, const struct model_item *items, size_t n, bool sche
             len += (size_t)snprintf(notes + len, 128 - len, "%s%zu:%s",
                                     len > 0 ? "," : "", i, word);
         } else
-            arrive(m, &a, it, schedule);
+            arrive(m, &a, it, i, schedule);
     }
     settle(m, &a);
+    say_ids(&a, out, notes);
 }
 
 /* Notes as they were saved: words without details. */
@@ -821,10 +993,12 @@ say_saved(struct wr_buf *out, const char *notes)
         return;
     snprintf(copy, sizeof(copy), "%s", notes);
     for (char *p = strtok_r(copy, ",", &save); p; p = strtok_r(NULL, ",", &save)) {
-        char *colon = strchr(p, ':');
+        char *colon = strchr(p, ':'), *detail = strchr(p, '=');
 
         *colon = '\0';
-        say(out, "%s %s -", p, colon + 1);
+        if (detail)
+            *detail++ = '\0';
+        say(out, "%s %s %s", p, colon + 1, detail ? detail : "-");
     }
 }
 
@@ -867,8 +1041,10 @@ void
 model_admit(struct model *m, int channel, int64_t number, const struct model_item *items,
             size_t n, bool schedule, struct wr_buf *out)
 {
+    const char *first = items[0].made_up[0] ? items[0].made_up : items[0].job->id;
     bool gap;
-    const char *word = channel_word(m, channel, number, items[0].job->id, n, &gap);
+    const char *word = channel_word(m, channel, number, first, n, &gap);
+    struct model_item named[MODEL_BATCH];
     char notes[128];
 
     if (word) {
@@ -880,8 +1056,59 @@ model_admit(struct model *m, int channel, int64_t number, const struct model_ite
         return;
     }
     say(out, "%s 0", gap ? "GAP" : "OK");
-    admit_items(m, items, n, schedule, out, notes);
-    save_call(m, channel, number, items[0].job->id, n, notes, "");
+    memcpy(named, items, n * sizeof(items[0]));
+    name_items(m, named, n, schedule);
+    admit_items(m, named, n, schedule, out, notes);
+    for (size_t i = 0; i < n; i++) {
+        if (named[i].job)
+            named[i].job->meant = false;
+    }
+    save_call(m, channel, number, first, n, notes, "");
+}
+
+static void
+wait_for(struct model *m, struct model_job *j, const struct model_tag *tag)
+{
+    size_t left = 0;
+
+    for (size_t i = 0; i < j->waiters_n; i++) {
+        if (j->waiters[i].until > m->now && j->waiters[i].channel != tag->channel)
+            j->waiters[left++] = j->waiters[i];
+    }
+    check(left < MODEL_WAITERS, "too many wait");
+    j->waiters[left] = (struct model_waiter){tag->channel, tag->number,
+                                             m->now + tag->keep};
+    j->waiters_n = left + 1;
+}
+
+void
+model_call(struct model *m, int channel, int64_t number, const struct model_item *item,
+           const struct model_tag *tag, struct wr_buf *out)
+{
+    struct model_item it = *item;
+    char word[8] = "", note[16] = "", place[32] = "";
+
+    it.tabbed = false; /* who waits knows the id */
+    model_admit(m, channel, number, &it, 1, it.due[0] != '\0', out);
+    sscanf(out->ptr, "%7s 0 0 %15s %31s", word, note, place);
+    if ((strcmp(word, "OK") == 0 || strcmp(word, "GAP") == 0) &&
+        (!note[0] || (strcmp(note, "EXISTS") == 0 && strcmp(place, "dead") != 0 &&
+                      strcmp(place, "done") != 0)))
+        wait_for(m, it.job ? it.job : model_job(m, it.made_up), tag);
+}
+
+void
+model_wait(struct model *m, struct model_job *j, const struct model_tag *tag, bool early,
+           struct wr_buf *out)
+{
+    if (!early && !j->record)
+        say(out, "GONE");
+    else if (j->place == MODEL_DEAD || j->place == MODEL_KEPT)
+        say(out, "ENDED");
+    else {
+        wait_for(m, j, tag);
+        say(out, "OK");
+    }
 }
 
 void
@@ -1124,7 +1351,7 @@ choose_one(const struct model *m, const struct model_reserve *r, struct choice *
         c->more = true;
         return false;
     }
-    if (j->has_state && c->taken_n >= r->free)
+    if ((j->has_state || j->front) && c->taken_n >= r->free)
         return false;
     if (again || j->place != MODEL_WAITS) {
         c->copy[c->lost_n] = true;
@@ -1160,6 +1387,27 @@ shelve(struct model *m, const struct model_reserve *r, struct model_job *j)
              j->head + 2);
 }
 
+void
+model_bury_lost(struct model *m, struct model_job *j, bool is_copy)
+{
+    char name[24];
+
+    m->n.lost_body_ready++;
+    if (is_copy) {
+        snprintf(name, sizeof(name), "lost-%" PRId64, ++m->n.tokens);
+        j = model_job(m, name);
+    } else {
+        leave_line(m, j);
+        if (j->has_state) {
+            free_key(m, j->state.key, j);
+            next_key(m, j->state.key, j);
+        }
+    }
+    become_stub(m, j);
+    die(m, j);
+    dead_in(m, j);
+}
+
 static void
 apply_refused(struct model *m, const struct model_reserve *r, struct choice *c)
 {
@@ -1171,26 +1419,14 @@ apply_refused(struct model *m, const struct model_reserve *r, struct choice *c)
     for (size_t i = 0; i < c->skipped; i++)
         c->skips[i]->tomb = false;
     m->n.skipped += (int64_t)c->skipped;
-    for (size_t i = 0; i < c->lost_n; i++) {
-        struct model_job *j = c->lost[i];
-        char name[24];
-
-        if (c->copy[i]) {
-            snprintf(name, sizeof(name), "lost-%" PRId64, ++m->n.tokens);
-            j = model_job(m, name);
-        } else {
-            leave_line(m, j);
-            if (j->has_state) {
-                free_key(m, j->state.key, j);
-                next_key(m, j->state.key, j);
-            }
-        }
-        become_stub(m, j);
-        die(m, j);
-        dead_in(m, j);
-    }
-    m->n.lost_body_ready += (int64_t)c->lost_n;
+    for (size_t i = 0; i < c->lost_n; i++)
+        c->lost[i]->meant = true;
+    for (size_t i = 0; i < c->lost_n; i++)
+        model_bury_lost(m, c->lost[i], c->copy[i]);
+    for (size_t i = 0; i < c->lost_n; i++)
+        c->lost[i]->meant = false;
     for (size_t i = 0; i < c->late_n; i++) {
+        ended(m, c->late[i], "expired", "");
         free_key(m, c->late[i]->options.key, c->late[i]);
         end_of(m, c->late[i]->options.key, c->late[i]->options.order, c->late[i]);
         forget_job(c->late[i]);
@@ -1348,6 +1584,7 @@ held_of(struct model *m, int worker, const struct model_answer *a, size_t n,
 static void
 end_cancelled(struct model *m, struct model_job *j)
 {
+    ended(m, j, "cancelled", "");
     free_key(m, j->state.key, j);
     end_of(m, j->state.key, j->state.order, j);
     drop_entry(m, j);
@@ -1384,6 +1621,10 @@ ack_items(struct model *m, int worker, const struct model_answer *a, size_t n,
         struct model_job *j = held[i]->job;
 
         m->n.done++;
+        ended(m, j, j->state.keep > 0 ? "kept" : "done",
+              j->state.keep > 0 ? "" : held[i]->text);
+        if (j->state.keep > 0)
+            store_body(j);
         drop_entry(m, j);
         end_of(m, j->state.key, j->state.order, j);
         if (j->state.keep == 0) {
@@ -1465,6 +1706,7 @@ model_retry(struct model *m, int worker, const struct model_answer *a, size_t n,
         move_key(m, j, ' ');
         add_run(m, j, held[i]->snoozed ? "snoozed" : "failed", held[i]->text,
                 model_worker(worker), held[i]->facts);
+        store_body(j);
         delay(m, j, m->now + held[i]->delay);
         m->n.retried++;
     }
@@ -1487,6 +1729,7 @@ model_bury(struct model *m, int worker, const struct model_answer *a, size_t n,
         move_key(m, j, 'x');
         end_of(m, j->state.key, j->state.order, j);
         add_run(m, j, "permanent", held[i]->text, model_worker(worker), held[i]->facts);
+        store_body(j);
         die(m, j);
         dead_in(m, j);
         m->n.buried++;
@@ -1516,21 +1759,25 @@ model_release(struct model *m, int worker, const struct model_answer *a, size_t 
 {
     const struct model_answer *held[MODEL_BATCH];
     struct model_job *jobs[MODEL_BATCH];
-    size_t held_n;
+    size_t held_n, jobs_n = 0;
 
     say(out, "OK");
     held_n = movable_of(m, worker, a, n, held, out);
     for (size_t i = 0; i < held_n; i++) {
-        jobs[i] = held[i]->job;
-        jobs[i]->state.interrupted++;
+        struct model_job *j = held[i]->job;
+
+        j->state.interrupted++;
+        j->unstored = false;
         if (held[i]->facts[0])
-            add_run(m, jobs[i], "released", "", model_worker(worker), held[i]->facts);
-        move_key(m, jobs[i], ' ');
-        m->n.released++;
+            add_run(m, j, "released", "", model_worker(worker), held[i]->facts);
+        move_key(m, j, ' ');
+        if (!j->gone) /* else it stays until it is reclaimed, and booked */
+            jobs[jobs_n++] = j;
     }
-    if (held_n > 0)
-        qsort(jobs, held_n, sizeof(jobs[0]), compare_tokens);
-    all_to_front(m, jobs, held_n);
+    m->n.released += (int64_t)jobs_n;
+    if (jobs_n > 0)
+        qsort(jobs, jobs_n, sizeof(jobs[0]), compare_tokens);
+    all_to_front(m, jobs, jobs_n);
     wake_worker(m);
 }
 
@@ -1557,7 +1804,8 @@ model_extend(struct model *m, int worker, int64_t lease_ms, const struct model_a
     }
     for (size_t i = 0; i < renewed_n; i++) { /* all were judged before */
         renewed[i]->score = m->now + lease_ms;
-        renewed[i]->delivered_at = m->now;
+        if (!renewed[i]->gone)
+            renewed[i]->delivered_at = m->now;
         renewed[i]->unstored = false;
     }
 }
@@ -1739,7 +1987,7 @@ runs_text(const struct model_job *j, struct wr_buf *out)
 static bool
 promote_one(struct model *m, struct model_job *j)
 {
-    if (!m->stream || j->record) {
+    if (!m->stream || has_body(j)) {
         to_back(m, j);
         m->n.promoted++;
         return true;
@@ -1766,9 +2014,9 @@ model_promote(struct model *m, size_t limit, struct wr_buf *out)
     for (size_t i = 0; i < n && i < limit && all[i]->score <= m->now; i++)
         due++;
     for (size_t i = 0; i < due; i++)
-        moved += (!m->stream || all[i]->record) && promote_one(m, all[i]);
+        moved += (!m->stream || has_body(all[i])) && promote_one(m, all[i]);
     for (size_t i = 0; i < due; i++) { /* a stream buries what has no body after that */
-        if (all[i]->place == MODEL_DELAYED && !all[i]->record)
+        if (all[i]->place == MODEL_DELAYED && !has_body(all[i]))
             promote_one(m, all[i]);
     }
     wake_worker(m);
@@ -1923,7 +2171,8 @@ pull_back(struct model *m, const struct model_reclaim *r)
     size_t n = m->stream ? pending_rows(m, all) : jobs_at(m, MODEL_PROCESSING, all);
 
     for (size_t i = 0; i < n; i++) {
-        if (m->stream && !all[i]->front && all[i]->delivered_at >= m->now) {
+        if (m->stream && !all[i]->front && !all[i]->gone &&
+            all[i]->delivered_at >= m->now) {
             all[i]->delivered_at = m->now;
             if (all[i]->unstored) /* nothing else says when it began */
                 all[i]->state.started = m->now;
@@ -1957,17 +2206,21 @@ entries_over(struct model *m, const struct model_reclaim *r, struct loss *losses
 
     *more = false;
     for (size_t i = 0; i < n && !*more; i++) {
+        int64_t entry = rows[i]->entry;
+
         if (!rows[i]->front) {
             int64_t ends = rows[i]->delivered_at + lease_of(m, rows[i], r->lease);
 
-            if (ends <= m->now)
+            if (ends <= m->now && rows[i]->gone)
+                losses[lost++] = (struct loss){part_with_entry(m, rows[i]), true};
+            else if (ends <= m->now)
                 losses[lost++] = (struct loss){rows[i], !is_ahead(m, rows[i])};
             else if (end < 0 || ends < end)
                 end = ends;
         }
         *more = lost == r->limit && i + 1 < n;
         if (*more)
-            m->reclaim_at = rows[i]->entry;
+            m->reclaim_at = entry;
     }
     if (!*more)
         m->reclaim_at = 0;
@@ -2135,6 +2388,15 @@ model_sweep(struct model *m, int64_t idle, struct wr_buf *out)
         }
     }
     removed += mend_lines(m);
+    for (size_t i = 0; i < m->jobs_n; i++) {
+        struct model_job *j = &m->jobs[i];
+        int64_t last = 0;
+
+        for (size_t k = 0; k < j->waiters_n; k++)
+            last = j->waiters[k].until > last ? j->waiters[k].until : last;
+        if (last <= m->now)
+            j->waiters_n = 0;
+    }
     say(out, "OK 0 0 %d", removed);
 }
 
@@ -2174,6 +2436,7 @@ cancel_one(struct model *m, struct model_job *j, bool seen)
     if (j->place == MODEL_KEPT)
         return "DONE";
     if (j->place == MODEL_DELAYED) {
+        ended(m, j, "cancelled", "");
         free_key(m, waiting_key(j), j);
         j->place = MODEL_WAITS;
         forget_job(j);
@@ -2182,6 +2445,7 @@ cancel_one(struct model *m, struct model_job *j, bool seen)
     }
     if (!j->record)
         return "GONE";
+    ended(m, j, "cancelled", "");
     free_key(m, waiting_key(j), j);
     forget_job(j);
     if (m->stream)
@@ -2242,7 +2506,7 @@ model_reschedule(struct model *m, struct model_job *j, const char *due,
         say(out, "GONE ");
     else if (j->place != MODEL_WAITS && j->place != MODEL_DELAYED)
         say(out, "OTHER %s", place_word(j));
-    else if (j->place == MODEL_WAITS && m->ready_n <= tombs(m))
+    else if (j->place == MODEL_WAITS && m->ready_n <= model_tombs(m))
         say(out, "BROKEN ");
     else if (j->place == MODEL_DELAYED && j->score >= MODEL_PARKED) {
         if (at < 0) {
@@ -2440,13 +2704,19 @@ model_trim(struct model *m, const struct model_trim *t, struct wr_buf *out)
     say(out, "%s %zu", i == t->limit ? "MORE" : "OK", i);
 }
 
+/* One that moves is paused already: its end will not resume it then. */
 void
 model_pause(struct model *m, struct wr_buf *out)
 {
-    say(out, m->paused ? "AGAIN" : "OK");
-    if (!m->paused)
-        m->paused_at = m->now;
+    bool moves = m->move.is_on && !m->move.was;
+
+    say(out, m->paused && !moves ? "AGAIN" : "OK");
+    if (m->paused && !moves)
+        return;
+    m->move.was = m->move.was || moves;
     m->paused = true;
+    m->paused_at = m->now;
+    snprintf(m->paused_by, sizeof(m->paused_by), "me -");
 }
 
 void
@@ -2499,8 +2769,34 @@ model_inspect(struct model *m, struct model_job *j, struct wr_buf *out)
 void
 model_lose_body(struct model *m, struct model_job *j)
 {
-    (void)m;
-    j->record = false;
+    size_t at = 0;
+
+    if (!m->stream || j->entry == 0) {
+        j->record = false;
+    } else if (j->place == MODEL_PROCESSING) {
+        j->record = false;
+        j->gone = true;
+    } else if (j->front) {
+        part_with_entry(m, j);
+    } else { /* nothing is left but its places elsewhere */
+        while (m->ready[at] != j)
+            at++;
+        memmove(&m->ready[at], &m->ready[at + 1],
+                sizeof(m->ready[0]) * (--m->ready_n - at));
+        j->record = false;
+        j->entry = j->count = 0;
+        m->vanished++;
+    }
+}
+
+int64_t
+model_missing_entries(const struct model *m)
+{
+    int64_t n = m->vanished;
+
+    for (size_t i = 0; i < m->jobs_n; i++)
+        n += m->jobs[i].gone;
+    return n;
 }
 
 /* Is its record in `jobs`? A stream's entry has it while the job waits or runs. */
@@ -2513,7 +2809,7 @@ lies_in_jobs(const struct model *m, const struct model_job *j)
 int64_t
 model_missing_bodies(const struct model *m)
 {
-    int64_t places = m->stream ? 0 : (int64_t)(m->ready_n - tombs(m)), records = 0;
+    int64_t places = m->stream ? 0 : (int64_t)(m->ready_n - model_tombs(m)), records = 0;
 
     for (size_t i = 0; i < m->jobs_n; i++) {
         const struct model_job *j = &m->jobs[i];
@@ -2566,14 +2862,33 @@ const char model_dump_script[] =
     "for _, name in ipairs({'processing', 'delayed', 'dead', 'kept', 'windows'}) do\n"
     "  pairs_of(name, redis.call('ZRANGE', prefix .. name, 0, -1, 'WITHSCORES'))\n"
     "end\n"
-    "for _, name in ipairs({'tombs', 'jobs', 'state', 'results', 'errors', 'log', "
+    "local moving = redis.call('HGET', prefix .. 'config', 'moving')\n"
+    "local all, mine = redis.call('HGETALL', prefix .. 'jobs'), {}\n"
+    "for i = 1, #all, 2 do\n" /* of a stream that moves: but for what is copied, or left
+                               */
+    "  local placed = not moving\n"
+    "    or redis.call('HGET', prefix .. 'config', 'engine') == 'list'\n"
+    "  for _, name in ipairs({'delayed', 'dead', 'kept'}) do\n"
+    "    placed = placed or redis.call('ZSCORE', prefix .. name, all[i])\n"
+    "  end\n"
+    "  if placed then\n"
+    "    mine[#mine + 1], mine[#mine + 2] = all[i], all[i + 1]\n"
+    "  end\n"
+    "end\n"
+    "pairs_of('jobs', mine)\n"
+    "for _, name in ipairs({'tombs', 'state', 'results', 'errors', 'log', "
     "'unique', 'order',\n"
-    "                       'claims', 'producers', 'stats'}) do\n"
+    "                       'claims', 'waiters', 'producers', 'stats'}) do\n"
     "  pairs_of(name, redis.call('HGETALL', prefix .. name))\n"
     "end\n"
     "add('wake', {redis.call('LLEN', prefix .. 'wake')})\n"
     "add('due', {redis.call('LLEN', prefix .. 'due')})\n"
     "add('paused', {redis.call('HGET', prefix .. 'config', 'paused') or ''})\n"
+    "local moved = redis.call('HGET', prefix .. 'config', 'moved')\n"
+    "add('moving', {moving or '', string.match(moved or '', '^%d+') or '',\n"
+    "  not moving and redis.call('EXISTS', prefix .. 'next:ready', prefix .. "
+    "'next:ids',\n"
+    "                            prefix .. 'next:stream') or '-'})\n"
     "return table.concat(out, '\\n')\n";
 
 struct lines {
@@ -2641,16 +2956,16 @@ dump_jobs(const struct model *m, struct lines *l, struct wr_buf *out)
     char text[256];
 
     for (size_t i = 0; i < m->jobs_n; i++) {
-        if (m->jobs[i].tomb)
-            add_line(l, "%s=1", m->jobs[i].id);
-    }
-    flush_lines(l, "tombs", out);
-    for (size_t i = 0; i < m->jobs_n; i++) {
         if (lies_in_jobs(m, &m->jobs[i]) &&
             record_text(&m->jobs[i], text, sizeof(text)) > 0)
             add_line(l, "%s=%s", m->jobs[i].id, text);
     }
     flush_lines(l, "jobs", out);
+    for (size_t i = 0; i < m->jobs_n; i++) {
+        if (m->jobs[i].tomb)
+            add_line(l, "%s=1", m->jobs[i].id);
+    }
+    flush_lines(l, "tombs", out);
     for (size_t i = 0; i < m->jobs_n; i++) {
         state_text(&m->jobs[i], text, sizeof(text));
         if (text[0] && !m->jobs[i].unstored)
@@ -2719,6 +3034,18 @@ dump_callers(const struct model *m, struct lines *l, struct wr_buf *out)
         wr_buf_fini(&list);
     }
     flush_lines(l, "claims", out);
+    for (size_t i = 0; i < m->jobs_n; i++) {
+        struct wr_buf list = {0};
+
+        for (size_t k = 0; k < m->jobs[i].waiters_n; k++)
+            wr_buf_addf(&list, "%s%s/%" PRId64 " %" PRId64, k > 0 ? " " : "",
+                        model_waits_at(m->jobs[i].waiters[k].channel),
+                        m->jobs[i].waiters[k].number, m->jobs[i].waiters[k].until);
+        if (list.len > 0)
+            add_line(l, "%s=%s", m->jobs[i].id, list.ptr);
+        wr_buf_fini(&list);
+    }
+    flush_lines(l, "waiters", out);
     for (int c = 0; c < MODEL_CHANNELS; c++) {
         if (m->channels[c].is_set)
             add_line(l, "%s=%" PRId64 " %" PRId64 " %zu %s %s%s%s", model_channel(c),
@@ -2773,10 +3100,10 @@ static void
 dump_stream(const struct model *m, struct lines *l, struct wr_buf *out)
 {
     const struct model_job *all[MODEL_JOBS];
-    size_t n = 0, pending = 0;
+    size_t n = 0, there = 0, pending = 0;
     char text[256];
 
-    if (m->entries == 0)
+    if (!m->has_stream)
         return;
     for (size_t i = 0; i < m->jobs_n; i++) {
         if (m->jobs[i].entry > 0)
@@ -2786,8 +3113,10 @@ dump_stream(const struct model *m, struct lines *l, struct wr_buf *out)
         qsort(all, n, sizeof(all[0]), compare_entries);
     wr_buf_add_str(out, "\nstream{");
     for (size_t i = 0; i < n; i++) {
+        if (all[i]->gone)
+            continue;
         record_text(all[i], text, sizeof(text));
-        wr_buf_addf(out, "%s#%" PRId64 "=%s=%s", i > 0 ? ";" : "", all[i]->entry,
+        wr_buf_addf(out, "%s" MODEL_ENTRY "=%s=%s", there++ > 0 ? ";" : "", all[i]->entry,
                     all[i]->id, text);
     }
     wr_buf_add_str(out, "}\npending{");
@@ -2797,16 +3126,21 @@ dump_stream(const struct model *m, struct lines *l, struct wr_buf *out)
 
         if (!runs && !j->front)
             continue;
-        wr_buf_addf(out, "%s#%" PRId64 "=%s:%" PRId64 ":", pending++ > 0 ? ";" : "",
-                    j->entry, runs ? j->state.worker : "_front", j->count);
+        wr_buf_addf(out, "%s" MODEL_ENTRY "=%s", pending++ > 0 ? ";" : "", j->entry,
+                    runs ? j->state.worker : "_front");
+        if (runs && m->generation > 1)
+            wr_buf_addf(out, "#%" PRId64, m->generation);
+        wr_buf_addf(out, ":%" PRId64 ":", j->count);
         if (runs)
             wr_buf_addf(out, "%" PRId64, j->delivered_at);
         else
             wr_buf_add_str(out, "-");
     }
     wr_buf_add_str(out, "}");
-    for (size_t i = 0; i < n; i++)
-        add_line(l, "%s=#%" PRId64, all[i]->id, all[i]->entry);
+    for (size_t i = 0; i < m->jobs_n; i++) {
+        if (m->jobs[i].indexed > 0)
+            add_line(l, "%s=" MODEL_ENTRY, m->jobs[i].id, m->jobs[i].indexed);
+    }
     flush_lines(l, "ids", out);
 }
 
@@ -2837,7 +3171,8 @@ model_dump(const struct model *m, struct wr_buf *out)
     MODEL_COUNTERS(X)
 #undef X
     if (m->reclaim_at > 0)
-        add_line(&l, "reclaim_at=#%" PRId64 " %" PRId64, m->reclaim_at, m->reclaim_end);
+        add_line(&l, "reclaim_at=" MODEL_ENTRY " %" PRId64, m->reclaim_at,
+                 m->reclaim_end);
     if (m->shelved_last[0])
         add_line(&l, "shelved_last=%s", m->shelved_last);
     if (log_bytes(m) != 0)
@@ -2845,8 +3180,9 @@ model_dump(const struct model *m, struct wr_buf *out)
     flush_lines(&l, "stats", out);
     wr_buf_addf(out, "\nwake{%d}\ndue{%d}\npaused{", m->wake, m->due);
     if (m->paused)
-        wr_buf_addf(out, "%" PRId64 " me -", m->paused_at);
-    wr_buf_add_str(out, "}");
+        wr_buf_addf(out, "%" PRId64 " %s", m->paused_at, m->paused_by);
+    wr_buf_add_str(out, "}\n");
+    model_move_dump(m, out);
     wr_buf_fini(&windows);
     wr_buf_fini(&unique);
 }

@@ -491,6 +491,33 @@ a_follow_up_that_is_tried_for_hours_comes_once(void **state)
     assert_int_equal(rig_stat("enqueued"), 2);
 }
 
+/* A worker that lost a job and got it again may answer for both in one call. */
+static void
+a_result_is_told_of_the_delivery_that_holds_the_job(void **state)
+{
+    struct wr_answer answers[2] = {
+        {.id = wr_span_str("A"), .result = wr_span_str("old")},
+        {.id = wr_span_str("A"), .result = wr_span_str("new")}};
+    enum wr_answered out[2];
+    char old[WR_TOKEN_MAX];
+
+    (void)state;
+    listen_to("weir:ended:t");
+    put_waited("A", "");
+    take("A");
+    snprintf(old, sizeof(old), "%s", rig_token("w", "A"));
+    answers[0].token = wr_span_str(old);
+    rig_pass(2 * RIG_LEASE);
+    rig_reclaim();
+    take("A");
+    answers[1].token = wr_span_str(rig_token("w", "A"));
+    assert_int_equal(wr_store_ack(rig.store, rig.queue, "w", answers, 2, out, &rig.err),
+                     WEIR_OK);
+    assert_int_equal(out[0], WR_ANSWERED_STALE);
+    assert_int_equal(out[1], WR_ANSWERED_OK);
+    TOLD("A", "done\nnew");
+}
+
 int
 main(void)
 {
@@ -498,6 +525,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         TEST(each_end_of_a_job_is_told_once),
         TEST(what_goes_on_is_not_told_as_an_end),
+        TEST(a_result_is_told_of_the_delivery_that_holds_the_job),
         TEST(a_worker_that_may_not_publish_ends_its_jobs_all_the_same),
         TEST(who_comes_after_the_end_is_told_so_at_once),
         TEST(those_who_gave_up_are_swept_and_no_others),

@@ -427,9 +427,70 @@ a_job_whose_body_is_gone_dies_on_the_way_A17(void **state)
     (void)state;
     rig_put_many("A B C");
     rig_lose_body("B");
+    redis_do(rig.redis, "HSET %s B ch/1\\ 1896000000000", rig_key(WR_QUEUE_KEY_waiters));
     move_to(to, 2);
+    assert_string_equal(redis_do(rig.redis, "EXISTS %s", rig_key(WR_QUEUE_KEY_waiters)),
+                        "0"); /* who waits for it is told */
     assert_string_equal(rig_where("B"), "JX");
     assert_string_equal(rig_take("v", 9)->ids, "A C");
+    rig_assert_sums();
+}
+
+/* Its body was deleted by hand, it came in again: its old place is still there. */
+static void
+an_id_that_came_in_again_is_moved_once_A4(void **state)
+{
+    enum rig_engine to = other();
+
+    (void)state;
+    rig_put_many("A B C");
+    rig_lose_body("A");
+    rig_lose_body("C");
+    assert_int_equal(rig_put("A"), WR_ADMIT_STORED);
+    assert_int_equal(rig_put_job((struct rig_job){.id = "C", .due = "+500"}),
+                     WR_ADMIT_STORED);
+    move_to(to, 2);
+    assert_moved_to(to);
+    assert_int_equal(rig_stat("lost_body_ready"), 2);
+    assert_string_equal(rig_take("v", 9)->ids, "A B");
+    assert_string_equal(rig_where("C"), "JL");
+    rig_assert_sums();
+}
+
+static void
+an_entry_deleted_in_front_is_booked_on_the_way_A17(void **state)
+{
+    enum rig_engine to = other();
+
+    (void)state;
+    rig_put_many("A B C");
+    rig_take("w", 2);
+    rig_release("w", "B");
+    rig_release("w", "A");
+    rig_lose_body("A");
+    assert_int_equal(step_to(to, 2).word, WR_MIGRATE_AGAIN);
+    move_to(to, 2);
+    assert_int_equal(rig_stat("lost_body_ready"), 1);
+    assert_string_equal(rig_take("v", 9)->ids, "B C");
+    rig_assert_equations(0); /* what else is stored of A stays */
+}
+
+/* What stands for its record went along. */
+static void
+a_retry_of_a_deleted_entry_is_dead_on_the_other_side_A17(void **state)
+{
+    enum rig_engine to = other();
+
+    (void)state;
+    rig_put("A");
+    rig_take("w", 1);
+    rig_lose_body("A");
+    assert_int_equal(rig_retry("w", "A", 5), WR_ANSWERED_OK);
+    move_to(to, 2);
+    rig_pass(5);
+    assert_int_equal(rig_promote(9).moved, 1);
+    assert_int_equal(rig_take("w", 1)->word, WR_RESERVE_EMPTY);
+    assert_string_equal(rig_where("A"), "JSX");
     rig_assert_sums();
 }
 
@@ -452,6 +513,9 @@ main(void)
         RIG_TEST(a_full_server_takes_no_copy_and_the_move_can_be_taken_back_F17),
         RIG_TEST(bytes_bound_a_step_but_never_below_one_job_A22),
         RIG_LIST_TEST(a_job_whose_body_is_gone_dies_on_the_way_A17),
+        RIG_LIST_TEST(an_id_that_came_in_again_is_moved_once_A4),
+        RIG_STREAM_TEST(an_entry_deleted_in_front_is_booked_on_the_way_A17),
+        RIG_STREAM_TEST(a_retry_of_a_deleted_entry_is_dead_on_the_other_side_A17),
     };
 
     return RIG_MAIN(tests);

@@ -1,7 +1,8 @@
 /*
- * Random operations on a queue and on its model: after each step reply and state must be
- * the same, and the equations true. Few ids, used again and again; several workers and
- * channels; old handles; repeated calls; bodies deleted by hand; a clock that steps.
+ * Random operations on a queue and on its model: after each step the reply, the state,
+ * and what was told to those who wait must be the same, and the equations true. Few ids,
+ * used again and again, and jobs that name none; several workers and channels; old
+ * handles; repeated calls; bodies and entries deleted by hand; a clock that steps.
  *
  *     WEIR_MODEL_SEED=7 WEIR_MODEL_STEPS=100000 script_test_model
  */
@@ -31,6 +32,7 @@ static long step_no, steps;
 
 static struct model_job *ids[IDS];
 static struct model_item last_items[IDS]; /* what was sent for each id */
+static long made_up;                      /* names of those that have none */
 static struct {
     int worker;
     struct model_job *job;
@@ -93,6 +95,7 @@ word(const char *fmt, ...)
  */
 static struct {
     char ids[ENTRIES_MAX][40], last[40]; /* last: seen */
+    int64_t generations[ENTRIES_MAX];    /* of their groups */
     int64_t n;                           /* the newest */
 } entries;
 
@@ -139,6 +142,7 @@ learn_entries(void)
                  (const char *)id.ptr);
         snprintf(entries.ids[number % ENTRIES_MAX], sizeof(entries.ids[0]), "%s",
                  entries.last);
+        entries.generations[number % ENTRIES_MAX] = model.generation;
     }
     while (entries.n < model.entries)
         entries.ids[++entries.n % ENTRIES_MAX][0] = '\0';
@@ -158,14 +162,14 @@ entry_number(const char *id, size_t len)
     return 0;
 }
 
-/* "1796000000000-3" becomes "#7", and "1796000000000-3.2", a token, its number. */
+/* "1796000000000-3" becomes "#0000007", and "1796000000000-3.2", a token, its number. */
 static void
 number_entries(struct wr_buf *text)
 {
     static struct wr_buf copy;
     const char *at = text->ptr;
 
-    if (rig.engine != RIG_STREAM)
+    if (entries.n == 0)
         return;
     wr_buf_clear(&copy);
     wr_buf_add_str(&copy, "");
@@ -179,10 +183,12 @@ number_entries(struct wr_buf *text)
             char *end;
             long count = strtol(at + ms + 2 + seq, &end, 10);
 
+            if (*end == '.') /* the entry says which generation */
+                end += 1 + strspn(end + 1, "0123456789");
             wr_buf_addf(&copy, "%" PRId64, MODEL_TOKEN(number, (int64_t)count));
             at = end;
         } else if (number > 0) {
-            wr_buf_addf(&copy, "#%" PRId64, number);
+            wr_buf_addf(&copy, MODEL_ENTRY, number);
             at += ms + 1 + seq;
         } else {
             wr_buf_add(&copy, at, len);
@@ -198,11 +204,28 @@ static void
 token_word(int64_t token)
 {
     int64_t entry = (token - MODEL_TOKENS) / 1000;
+    char suffix[24] = "";
 
+    if (token >= MODEL_TOKENS && entries.generations[entry % ENTRIES_MAX] > 1)
+        snprintf(suffix, sizeof(suffix), ".%" PRId64,
+                 entries.generations[entry % ENTRIES_MAX]);
     if (token < MODEL_TOKENS)
         word("%" PRId64, token);
     else
-        word("%s.%d", entries.ids[entry % ENTRIES_MAX], (int)(token % 1000));
+        word("%s.%d%s", entries.ids[entry % ENTRIES_MAX], (int)(token % 1000), suffix);
+}
+
+/* A job's id as the server knows it. */
+static void
+id_word(const struct model_job *job)
+{
+    const char *number = strchr(job->id, '#');
+
+    if (number)
+        word("%.*s%s", (int)(number - job->id), job->id,
+             entries.ids[strtoll(number + 1, NULL, 10) % ENTRIES_MAX]);
+    else
+        word("%s", job->id);
 }
 
 static void
@@ -249,13 +272,125 @@ compare(const char *what, const char *got, const char *wanted)
     if (strcmp(got, wanted) == 0)
         return;
     print_history();
-    print_error("%s differs\n-- the queue --\n%s\n-- the model --\n%s\n", what, got,
-                wanted);
-    for (; *got && *got == *wanted; got++) /* long ones were cut */
+    /* cmocka would cut them */
+    fprintf(stderr, "%s differs\n-- the queue --\n%s\n-- the model --\n%s\n", what, got,
+            wanted);
+    for (; *got && *got == *wanted; got++)
         wanted++;
     print_error("-- from where they differ --\n%.300s\n--\n%.300s\n", got, wanted);
     fail_msg("%s differs from the model, seed %" PRIu64 ", step %ld", what, seed,
              step_no);
+}
+
+/* ---- who waits for the ends of jobs ---- */
+
+static struct wr_conn *ends; /* hears them */
+
+static struct wr_reply *
+ask_ends(const char *command, const char *argument)
+{
+    struct wr_span argv[] = {wr_span_str(command), wr_span_str(argument)};
+    struct wr_reply *reply;
+
+    assert_int_equal(wr_conn_call(ends, argv, 2, wr_clock_ms() + 20000, &reply, &rig.err),
+                     WEIR_OK);
+    return reply;
+}
+
+static void
+listen_to_ends(void)
+{
+    assert_int_equal(
+        wr_server_open(rig.server, "ends", wr_clock_ms() + 5000, &ends, &rig.err),
+        WEIR_OK);
+    for (int i = 0; i < 2; i++)
+        wr_reply_free(ask_ends("SUBSCRIBE", model_waits_at(i)));
+}
+
+static int
+compare_texts(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Lines in the order of their letters: in which order jobs end in a call is open. */
+static void
+sort_lines(struct wr_buf *text)
+{
+    static struct wr_buf copy;
+    char *lines[64], *save = NULL;
+    size_t n = 0;
+
+    wr_buf_clear(&copy);
+    wr_buf_add(&copy, wr_buf_span(text).ptr, text->len);
+    wr_buf_add_str(&copy, "");
+    for (char *line = strtok_r(copy.ptr, "\n", &save); line && n < 64;
+         line = strtok_r(NULL, "\n", &save))
+        lines[n++] = line;
+    if (n > 0)
+        qsort(lines, n, sizeof(lines[0]), compare_texts);
+    wr_buf_clear(text);
+    wr_buf_add_str(text, "");
+    for (size_t i = 0; i < n; i++)
+        wr_buf_addf(text, "%s\n", lines[i]);
+}
+
+/* What was published since the last time: it comes before the answer to a PING. */
+static void
+compare_ends(void)
+{
+    static struct wr_buf heard;
+    bool more = true;
+
+    wr_buf_clear(&heard);
+    wr_buf_add_str(&heard, "");
+    for (struct wr_reply *reply = ask_ends("PING", "x"); more;) {
+        struct wr_span text = wr_reply_span(wr_reply_at(reply, 2));
+
+        more = wr_reply_is(wr_reply_at(reply, 0), "message");
+        for (size_t i = 0; more && i < text.len; i++)
+            wr_buf_addf(
+                &heard, "%c",
+                ((const char *)text.ptr)[i] == '\n' ? ' ' : ((const char *)text.ptr)[i]);
+        if (more)
+            wr_buf_add_str(&heard, "\n");
+        wr_reply_free(reply);
+        if (more)
+            assert_int_equal(wr_conn_recv(ends, wr_clock_ms() + 20000, &reply, &rig.err),
+                             WEIR_OK);
+    }
+    number_entries(&heard);
+    sort_lines(&heard);
+    sort_lines(&model.told);
+    compare("what those who wait heard", heard.ptr, model.told.ptr);
+    wr_buf_clear(&model.told);
+}
+
+/* The script of the other engine, as somebody calls it who does not know that the queue
+ * moved: it answers that, and changes nothing. */
+static void
+run_on_the_wrong_engine(void)
+{
+    static const char *const blind[] = {"extend",   "progress", "log",
+                                        "farewell", "forget",   "purge",
+                                        "trim",     "inspect",  "create"};
+    enum rig_engine right = rig.engine;
+    struct wr_reply *reply;
+
+    for (size_t i = 0; i < sizeof(blind) / sizeof(blind[0]); i++) {
+        if (strcmp(call.script, blind[i]) == 0)
+            return;
+    }
+    if (strncmp(rig_script_of(call.script)->name, "common/", 7) == 0)
+        return;
+    rig.engine = right == RIG_LIST ? RIG_STREAM : RIG_LIST;
+    reply = rig_script_argv(call.script, call.words, call.n);
+    rig.engine = right;
+    if (!wr_reply_is(wr_reply_at(reply, 0), "ENGINE")) {
+        print_history();
+        fail_msg("%s of the other engine does not say ENGINE", call.script);
+    }
+    wr_reply_free(reply);
 }
 
 /* Runs the call that was written; its reply must be the model's. */
@@ -263,14 +398,20 @@ static void
 run(void)
 {
     static struct wr_buf got;
-    struct wr_reply *reply = rig_script_argv(call.script, call.words, call.n);
+    struct wr_reply *reply;
+
+    if (one_in(20))
+        run_on_the_wrong_engine();
+    reply = rig_script_argv(call.script, call.words, call.n);
 
     rig_reply_text(reply, &got);
     wr_reply_free(reply);
-    if (rig.engine == RIG_STREAM)
+    rig.engine = model.stream ? RIG_STREAM : RIG_LIST;
+    if (model.stream)
         learn_entries();
     number_entries(&got);
     compare("the reply", got.ptr, expected.ptr);
+    compare_ends();
 }
 
 /* ---- what the parts of a call are ---- */
@@ -309,12 +450,16 @@ make_item(struct model_item *it, int index)
         "yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy";
     size_t len = 0;
 
-    if (last_items[index].job && one_in(3)) {
+    if (index >= 0 && last_items[index].job && one_in(3)) {
         *it = last_items[index];
         return;
     }
     memset(it, 0, sizeof(*it));
-    it->job = ids[index];
+    if (index >= 0)
+        it->job = ids[index];
+    else
+        snprintf(it->made_up, sizeof(it->made_up), "m%ld", ++made_up);
+    it->tabbed = index < 0;
     it->options.key = one_in(3) ? below(MODEL_KEYS) : -1;
     it->options.max_deliveries = one_in(3) ? below(4) : 3;
     it->options.keep = one_in(3) ? 1000 + below(20000) : 0;
@@ -349,7 +494,19 @@ make_item(struct model_item *it, int index)
         snprintf(it->mode, sizeof(it->mode), "r"); /* it keeps its place in its line */
     snprintf(it->tail + len, sizeof(it->tail) - len, "\n%.*s", (int)it->payload_len,
              fills);
-    last_items[index] = *it;
+    if (index >= 0)
+        last_items[index] = *it;
+}
+
+/* -1: of a job that names no id; not too many of them at a time. */
+static int
+any_index(void)
+{
+    size_t n = 0;
+
+    for (size_t i = IDS; i < model.jobs_n; i++)
+        n += model.jobs[i].record;
+    return one_in(4) && n < 40 ? -1 : below(IDS);
 }
 
 static void
@@ -369,7 +526,7 @@ make_due(struct model_item *it)
 static struct model_job *
 any_job(void)
 {
-    if (one_in(25) && model.jobs_n > IDS)
+    if (one_in(6) && model.jobs_n > IDS)
         return &model.jobs[IDS + below((int)model.jobs_n - IDS)];
     return ids[below(IDS)];
 }
@@ -468,6 +625,74 @@ static struct {
     bool schedule;
 } sent[MODEL_CHANNELS]; /* the last call of each channel */
 
+static struct model_tag
+any_tag(void)
+{
+    return (struct model_tag){below(2), below(1000), 1 + below(9000)};
+}
+
+static void
+tag_words(const struct model_tag *tag)
+{
+    word("%s/%" PRId64, model_waits_at(tag->channel), tag->number);
+    word("%" PRId64, tag->keep);
+}
+
+static void
+admit_words(int channel, int64_t number)
+{
+    now_word();
+    word("%s", model_channel(channel));
+    word("%" PRId64, number);
+    word("mark");
+}
+
+/* has_due: "" if it has none; not: no word. */
+static void
+item_words(const struct model_item *it, bool tabbed, bool has_due)
+{
+    if (it->made_up[0])
+        word("%s%s", tabbed && rig.engine == RIG_STREAM ? "\t" : "", it->made_up);
+    else
+        id_word(it->job);
+    word("%s", it->head);
+    word("%s", it->tail);
+    word("%s", it->unique);
+    if (has_due)
+        word("%s", it->due);
+}
+
+static void
+admit_items(int channel, int64_t number, const struct model_item *items, size_t n,
+            bool schedule)
+{
+    begin(schedule ? "schedule" : "enqueue");
+    admit_words(channel, number);
+    for (size_t i = 0; i < n; i++)
+        item_words(&items[i], items[i].tabbed, schedule);
+    remember_call();
+    model_admit(&model, channel, number, items, n, schedule, &expected);
+    run();
+}
+
+/* The same moves and the same channels, and somebody waits for the end. */
+static void
+call_item(int channel, int64_t number, const struct model_item *item, bool schedule)
+{
+    struct model_tag tag = any_tag();
+    struct model_item it = *item;
+
+    if (!schedule)
+        it.due[0] = '\0';
+    begin("call");
+    admit_words(channel, number);
+    tag_words(&tag);
+    item_words(&it, false, true);
+    remember_call();
+    model_call(&model, channel, number, &it, &tag, &expected);
+    run();
+}
+
 static void
 op_admit(void)
 {
@@ -476,10 +701,8 @@ op_admit(void)
     int64_t number = channel_number(channel);
     bool schedule = one_in(2);
     size_t n = 1 + (size_t)below(3);
-    bool waited;
-
     for (size_t i = 0; i < n; i++) {
-        make_item(&items[i], below(IDS));
+        make_item(&items[i], any_index());
         make_due(&items[i]);
     }
     if (channel >= 0 && sent[channel].n > 0 && number == model.channels[channel].number &&
@@ -488,31 +711,31 @@ op_admit(void)
         schedule = sent[channel].schedule;
         memcpy(items, sent[channel].items, sizeof(items));
     }
-    waited = n == 1 && one_in(2); /* the same moves, and the same channels */
-    begin(waited ? "call" : schedule ? "schedule" : "enqueue");
-    now_word();
-    word("%s", model_channel(channel));
-    word("%" PRId64, number);
-    word("mark");
-    if (waited) {
-        word("ch/1");
-        word("9000");
-    }
-    for (size_t i = 0; i < n; i++) {
-        word("%s", items[i].job->id);
-        word("%s", items[i].head);
-        word("%s", items[i].tail);
-        word("%s", items[i].unique);
-        if (schedule || waited)
-            word("%s", schedule ? items[i].due : "");
-    }
-    remember_call();
-    model_admit(&model, channel, number, items, n, schedule, &expected);
+    if (n == 1 && one_in(2))
+        call_item(channel, number, &items[0], schedule);
+    else
+        admit_items(channel, number, items, n, schedule);
     if (channel >= 0) {
         memcpy(sent[channel].items, items, sizeof(items));
         sent[channel].n = n;
         sent[channel].schedule = schedule;
     }
+}
+
+static void
+op_wait(void)
+{
+    struct model_job *job = any_job();
+    struct model_tag tag = any_tag();
+    bool early = one_in(3);
+
+    begin("wait");
+    now_word();
+    id_word(job);
+    tag_words(&tag);
+    word(early ? "1" : "");
+    remember_call();
+    model_wait(&model, job, &tag, early, &expected);
     run();
 }
 
@@ -525,14 +748,14 @@ op_replace(void)
 
     make_item(&it, below(IDS));
     make_due(&it);
-    if (channel >= 0 && sent[channel].n == 1 &&
+    if (channel >= 0 && sent[channel].n == 1 && sent[channel].items[0].job &&
         number == model.channels[channel].number && !one_in(3))
         it = sent[channel].items[0];
     begin("replace");
     now_word();
     word("%s", model_channel(channel));
     word("%" PRId64, number);
-    word("%s", it.job->id);
+    id_word(it.job);
     word("%s", it.head);
     word("%s", it.tail);
     word("%s", it.unique);
@@ -610,7 +833,7 @@ static void
 answer_words(const struct model_answer *a, size_t n, const char *kind)
 {
     for (size_t i = 0; i < n; i++) {
-        word("%s", a[i].job->id);
+        id_word(a[i].job);
         token_word(a[i].token);
         if (kind[0] == 'r') {
             word("%" PRId64, a[i].delay);
@@ -699,7 +922,7 @@ op_progress(void)
 
     begin("progress");
     word("%s", model_worker(worker));
-    word("%s", a.job->id);
+    id_word(a.job);
     token_word(a.token);
     word("%s", a.text);
     word("%s", ""); /* kept as long as the job */
@@ -731,7 +954,7 @@ op_log(void)
         snprintf(a[i].text, sizeof(a[i].text), "%.*s", below(10), "abcdefghijkl");
         a[i].at = one_in(4) ? below(30) : taken;
         a[i].last = one_in(5);
-        word("%s", j->id);
+        id_word(j);
         token_word(a[i].token);
         word("%" PRId64, a[i].at);
         word(a[i].last ? "1" : "0");
@@ -844,7 +1067,7 @@ op_cancel(void)
     now_word();
     for (size_t i = 0; i < n; i++) {
         jobs[i] = i > 0 && one_in(4) ? jobs[i - 1] : any_job();
-        word("%s", jobs[i]->id);
+        id_word(jobs[i]);
     }
     remember_call();
     model_cancel(&model, jobs, n, &expected);
@@ -859,7 +1082,7 @@ op_reschedule(void)
     make_due(&it);
     begin("reschedule");
     now_word();
-    word("%s", it.job->id);
+    id_word(it.job);
     word("%s", it.due);
     remember_call();
     model_reschedule(&model, it.job, it.due, &expected);
@@ -886,7 +1109,7 @@ op_dead(void)
         word("%zu", skip);
     for (size_t i = 0; named && i < n; i++) {
         jobs[i] = i > 0 && one_in(5) ? jobs[i - 1] : any_job();
-        word("%s", jobs[i]->id);
+        id_word(jobs[i]);
     }
     remember_call();
     if (purge)
@@ -944,7 +1167,7 @@ op_inspect(void)
 
     begin("inspect");
     now_word();
-    word("%s", job->id);
+    id_word(job);
     word("100000");
     remember_call();
     model_inspect(&model, job, &expected);
@@ -960,6 +1183,43 @@ by_hand(const char *what, const char *detail)
     remember_call();
 }
 
+/* The record in `jobs`, or the entry of a stream. */
+static void
+lose_by_hand(struct model_job *job)
+{
+    const char *id;
+
+    if (job->gone) {
+        by_hand("nothing", "");
+        return;
+    }
+    by_hand("lost body", job->id);
+    if (model.move.is_on) /* a copy may have it still */
+        return;
+    if (job->entry > 0) {
+        redis_do(rig.redis, "XDEL %s %s", rig_key(WR_QUEUE_KEY_stream),
+                 entries.ids[job->entry % ENTRIES_MAX]);
+    } else {
+        id_word(job);
+        id = call.texts[call.n - 1];
+        redis_do(rig.redis, "HDEL %s %s", rig_key(WR_QUEUE_KEY_jobs), id);
+    }
+    model_lose_body(&model, job);
+}
+
+/* One that a stream holds; this one if there is none. */
+static struct model_job *
+some_entry(struct model_job *job)
+{
+    for (int i = 0; i < 20; i++) {
+        struct model_job *j = &model.jobs[below((int)model.jobs_n)];
+
+        if (j->entry > 0)
+            return j;
+    }
+    return job;
+}
+
 static void
 op_hand(void)
 {
@@ -967,13 +1227,7 @@ op_hand(void)
 
     switch (below(3)) {
     case 0:
-        if (rig.engine == RIG_STREAM && job->entry > 0) {
-            by_hand("nothing", "");
-            break;
-        }
-        by_hand("HDEL jobs", job->id);
-        model_lose_body(&model, job);
-        rig_lose_body(job->id);
+        lose_by_hand(one_in(2) ? job : some_entry(job));
         break;
     case 1: /* somebody takes the marker */
         by_hand("DEL", "wake");
@@ -985,6 +1239,30 @@ op_hand(void)
         model.due = false;
         redis_do(rig.redis, "DEL %s", rig_key(WR_QUEUE_KEY_due));
     }
+}
+
+/* A step of a move. One that is begun is often left alone, or taken back. */
+static void
+op_migrate(void)
+{
+    bool moves = model.move.is_on,
+         to_stream = moves ? model.move.to_stream : !model.stream;
+    size_t limit = 1 + (size_t)below(one_in(3) ? 40 : 5);
+    size_t bytes = one_in(4) ? 20 + (size_t)below(100) : 262144;
+
+    if (!moves && !one_in(8))
+        return;
+    if (moves && one_in(12))
+        to_stream = !to_stream;
+    begin("migrate");
+    now_word();
+    word(to_stream ? "stream" : "list");
+    word("mover");
+    word("%zu", limit);
+    word("%zu", bytes);
+    remember_call();
+    model_migrate(&model, to_stream, limit, bytes, &expected);
+    run();
 }
 
 static void
@@ -1174,12 +1452,13 @@ static const struct {
     int weight;
     void (*run)(void);
 } operations[] = {
-    {16, op_admit},    {6, op_replace}, {1, op_farewell},     {18, op_reserve},
-    {6, op_exchange},  {14, op_answer}, {4, op_extend},       {3, op_progress},
-    {8, op_promote},   {6, op_reclaim}, {3, op_reclaim_held}, {4, op_forget},
-    {1, op_sweep},     {3, op_cancel},  {4, op_reschedule},   {8, op_dead},
-    {2, op_trim},      {4, op_pause},   {2, op_inspect},      {3, op_hand},
-    {1, op_configure}, {10, op_clock},  {8, op_log},          {10, op_cron},
+    {16, op_admit},   {6, op_replace},   {2, op_wait},     {1, op_farewell},
+    {18, op_reserve}, {6, op_exchange},  {14, op_answer},  {4, op_extend},
+    {3, op_progress}, {8, op_promote},   {6, op_reclaim},  {3, op_reclaim_held},
+    {4, op_forget},   {1, op_sweep},     {3, op_cancel},   {4, op_reschedule},
+    {8, op_dead},     {2, op_trim},      {4, op_pause},    {2, op_inspect},
+    {3, op_hand},     {1, op_configure}, {10, op_migrate}, {10, op_clock},
+    {8, op_log},      {10, op_cron},
 };
 
 static void
@@ -1237,20 +1516,22 @@ compare_sums(void)
     struct wr_span words[] = {{now, 0}};
     struct wr_reply *reply;
     struct weir_audit a;
+    int64_t missing = model_missing_entries(&model);
+    int64_t bodies = model.move.is_on ? 0 : -model_missing_bodies(&model);
 
     words[0].len = (size_t)snprintf(now, sizeof(now), "%" PRId64, model.now);
     reply = rig_script_argv("audit", words, 1);
     assert_int_equal(wr_audit_read(reply, &a, &rig.err), WEIR_OK);
     wr_reply_free(reply);
-    if (a.gap != 0 || a.gap_processing != 0 || a.gap_ready != 0 || a.gap_delayed != 0 ||
-        a.gap_dead != 0 || a.gap_kept != 0 ||
-        a.gap_bodies != -model_missing_bodies(&model)) {
+    if (a.gap != missing || a.gap_processing != 0 || a.gap_ready != missing ||
+        a.gap_delayed != 0 || a.gap_dead != 0 || a.gap_kept != 0 ||
+        a.gap_bodies != bodies) {
         print_history();
         fail_msg("an equation is off: sum %" PRId64 ", processing %" PRId64
                  ", ready %" PRId64 ", delayed %" PRId64 ", dead %" PRId64
                  ", kept %" PRId64 ", bodies %" PRId64 " not %" PRId64,
                  a.gap, a.gap_processing, a.gap_ready, a.gap_delayed, a.gap_dead,
-                 a.gap_kept, a.gap_bodies, -model_missing_bodies(&model));
+                 a.gap_kept, a.gap_bodies, bodies);
     }
 }
 
@@ -1304,6 +1585,8 @@ the_queue_does_what_the_model_does_T09(void **state)
     memset(calls, 0, sizeof(calls));
     memset(&entries, 0, sizeof(entries));
     handles_n = 0;
+    made_up = 0;
+    listen_to_ends();
     for (int i = 0; i < IDS; i++)
         ids[i] = model_job(&model, (char[2]){(char)('A' + i), '\0'});
     rig_make_queue();
@@ -1316,8 +1599,11 @@ the_queue_does_what_the_model_does_T09(void **state)
         compare_sums();
     }
     no_key_has_an_end();
+    wr_conn_close(ends);
     print_message("%ld steps in %" PRId64 " ms\n", steps, wr_clock_ms() - began);
     print_counters();
+    print_message("vanished=%" PRId64 " streams made=%" PRId64 "\n", model.vanished,
+                  model.generation);
     print_message("cron: made=%" PRId64 " refused=%" PRId64 " skipped=%" PRId64
                   " waited=%" PRId64 " replaced=%" PRId64 "\n",
                   cron.made, cron.refused, cron.skipped, cron.waited, cron.replaced);

@@ -349,6 +349,51 @@ a_handle_of_a_destroyed_group_is_no_handle_of_the_next_A25(void **state)
     assert_string_equal(rig_where("A"), "JPS");
 }
 
+static void
+sweep(void)
+{
+    struct wr_sweep at = {"0", "0", 0};
+
+    assert_int_equal(wr_store_sweep(rig.store, rig.queue, 3600000, 100, &at, &rig.err),
+                     WEIR_OK);
+}
+
+/* Its worker does not know that somebody deleted the entry, and will answer. */
+static void
+a_deleted_entry_that_runs_is_its_workers_till_then_A17(void **state)
+{
+    (void)state;
+    rig_put_job((struct rig_job){.id = "A", .options = " order=g", .unique = "0 - =g"});
+    rig_put_job((struct rig_job){.id = "B", .options = " order=g", .unique = "0 - =g"});
+    assert_string_equal(rig_take("w", 9)->ids, "A");
+    rig_lose_body("A");
+    assert_int_equal(rig_put("A"), WR_ADMIT_OTHER);
+    assert_int_equal(rig_put_job((struct rig_job){.id = "A", .due = "+5"}),
+                     WR_ADMIT_OTHER);
+    sweep();
+    assert_int_equal(rig_take("v", 9)->word, WR_RESERVE_EMPTY); /* B waits for it */
+    assert_int_equal(rig_cancel("A"), WR_CANCEL_FLAGGED);
+    assert_int_equal(rig_extend("w", "A", 0), WR_EXTEND_CANCEL);
+    assert_int_equal(rig_ack("w", "A"), WR_ANSWERED_OK);
+    assert_string_equal(rig_take("v", 9)->ids, "B");
+    assert_int_equal(rig_put("A"), WR_ADMIT_STORED);
+    rig_assert_sums();
+}
+
+static void
+a_copy_in_jobs_does_not_hide_that_a_record_is_gone_A17(void **state)
+{
+    struct wr_migrated m;
+
+    (void)state;
+    rig_put_many("A B C");
+    rig_put_job((struct rig_job){.id = "L", .due = "+5"});
+    assert_int_equal(
+        wr_store_migrate(rig.store, rig.queue, "list", "me", 2, &m, &rig.err), WEIR_OK);
+    redis_do(rig.redis, "HDEL %s L", rig_key(WR_QUEUE_KEY_jobs));
+    assert_int_equal(rig_put("L"), WR_ADMIT_OTHER);
+}
+
 int
 main(void)
 {
@@ -370,6 +415,8 @@ main(void)
         RIG_STREAM_TEST(a_retry_of_a_deleted_entry_is_dead_when_it_is_due_A17),
         RIG_STREAM_TEST(a_destroyed_group_is_made_again_and_its_deliveries_are_stale_A25),
         RIG_STREAM_TEST(a_handle_of_a_destroyed_group_is_no_handle_of_the_next_A25),
+        RIG_STREAM_TEST(a_deleted_entry_that_runs_is_its_workers_till_then_A17),
+        RIG_STREAM_TEST(a_copy_in_jobs_does_not_hide_that_a_record_is_gone_A17),
     };
 
     return RIG_MAIN(tests);

@@ -75,7 +75,7 @@ local function reserve_choose(k, r, c, now)
           c.lost[#c.lost + 1] = {id, text}
           refused = true
         else
-          refused = choose_one(r, c, id, text,
+          refused = choose_one(k, r, c, id, text,
                                records and records[i] or redis.call('HGET', k.jobs, id), now)
         end
       end

@@ -44,6 +44,10 @@ local function records_known(k, ids)
   for i, id in ipairs(ids) do
     records[i] = not made_up[id] and (places and places[i] or stored and stored[i] or is_entry(id))
       and record_of(k, id)
+    if not records[i] and places and places[i] then -- its entry was deleted by hand
+      k.astray = k.astray or {}
+      k.astray[#k.astray + 1] = id
+    end
   end
   return records
 end

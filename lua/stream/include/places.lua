@@ -16,10 +16,14 @@ local function places_of_new(k, ids)
   if first > #ids then -- the ids are not theirs
     return found
   end
-  if redis.call('HLEN', k.jobs) < redis.call('ZCARD', k.delayed) + redis.call('ZCARD', k.dead)
+  for _, id in ipairs(k.astray or {}) do -- who runs it may still give its answer
+    found[id] = is_processing(k, id) and 'processing' or nil
+  end
+  -- While a queue moves, copies in `jobs` make up for records that are gone.
+  if k.moving or redis.call('HLEN', k.jobs) < redis.call('ZCARD', k.delayed) + redis.call('ZCARD', k.dead)
      + redis.call('ZCARD', k.kept) then
     for _, id in ipairs(ids) do
-      found[id] = set_of(k, id)
+      found[id] = found[id] or set_of(k, id)
     end
   end
   return found

@@ -16,7 +16,7 @@ local SLICE = 64        -- short records read at once
 
 -- Decide: what becomes of the job of this entry? text: its state; front: its count if it was
 -- handed out before, else 0. Answers whether to stop here.
-local function reserve_consider(r, c, entry, id, record, text, front, now)
+local function reserve_consider(k, r, c, entry, id, record, text, front, now)
   if c.n > 0 and c.bytes + #record > r.bytes then
     c.more = true
     return true
@@ -26,7 +26,7 @@ local function reserve_consider(r, c, entry, id, record, text, front, now)
   local refused = c.lost
   if record == '' then
     refused[#refused + 1] = {id, text}
-  elseif not choose_one(r, c, id, text, record, now) then
+  elseif not choose_one(k, r, c, id, text, record, now) then
     c.entries[c.n], c.counts[c.n] = entry, front
     c.stated = c.stated or text or front > 0 or c.ends[c.n] or r.keep ~= '0'
     return false
@@ -59,7 +59,7 @@ local function reserve_front(k, r, c, now)
         record, id = entry_job(found[1], found[2])
         text = reserve_text(k, c, id)
       end
-      if reserve_consider(r, c, row[1], id, record, text, row[4], now) then
+      if reserve_consider(k, r, c, row[1], id, record, text, row[4], now) then
         return false
       end
       from = '(' .. row[1]
@@ -86,7 +86,7 @@ local function reserve_fresh(k, r, c, now)
       if id ~= entry or c.generation then
         text = reserve_text(k, c, id)
       end
-      if reserve_consider(r, c, entry, id, record, text, 0, now) then
+      if reserve_consider(k, r, c, entry, id, record, text, 0, now) then
         return false
       end
     end
