@@ -106,6 +106,8 @@ struct wr_handler {
     _Atomic int start_failures;
     _Atomic int64_t broken_until_ms; /* monotonic; 0: it is well */
     bool left_out; /* I/O thread: it was broken when the types were listed */
+
+    _Atomic unsigned quick_n; /* runs in a row that were over in a moment; about */
 };
 
 /* Reserve nothing of its type now, and hand back what came. */

@@ -51,12 +51,13 @@ struct wr_line {
 
 /* Which thread that is: io_lead.c. */
 struct wr_lead {
-    _Atomic int leader; /* enum wr_io_leader */
-    int timer_fd;       /* the main thread sleeps on it while another leads */
-    bool slot_leads;    /* the same, for who leads */
-    bool armed;         /* the timer may go off */
-    unsigned lonely;    /* jobs in a row that came alone to an idle child */
-    int64_t again_ms;   /* not offered before */
+    _Atomic int leader;      /* enum wr_io_leader */
+    int timer_fd;            /* the main thread sleeps on it while another leads */
+    bool slot_leads;         /* the same, for who leads */
+    _Atomic bool ticks;      /* the main thread winds the timer up itself */
+    _Atomic unsigned lent_n; /* how often it was lent */
+    unsigned lonely;         /* jobs in a row that came alone to an idle child */
+    int64_t again_ms;        /* not offered before */
 };
 
 struct wr_io {

@@ -11,6 +11,12 @@
  * slot leads. It lends the lead while its handler runs: the main thread sleeps on a timer
  * and takes the lead from a handler that turns out to be long. In everything else the
  * main thread leads and the slots run.
+ *
+ * The timer is wound up by the slot, for 1 ms; but that costs as much as all else that
+ * stands between a job and its handler. So while jobs come the main thread winds it up
+ * itself, for TICK_NS each, and the slot need not where the handler has always been
+ * short: a handler that was lent the lead at one tick and still has it at the next loses
+ * it.
  */
 #include <errno.h>
 #include <poll.h>
@@ -21,11 +27,13 @@
 #include "base/error.h"
 #include "worker/io.h"
 
-#define LEND_NS 1000000 /* how long jobs, signals and timeouts may wait for a handler */
-#define SHORT_US 500    /* handlers that take longer on average are not lent the lead */
-#define IDLE_MS 2       /* before the lead is offered */
-#define LONELY_MIN 4    /* or at once, after so many jobs that came alone */
-#define NOBODY_MS 100   /* no slot thread is idle although nothing runs */
+#define LEND_NS 1000000  /* how long jobs, signals and timeouts may wait for a handler */
+#define TICK_NS 10000000 /* for one that never took long; and as long again */
+#define TICKS_MAX 50     /* in which no job came, then no more */
+#define SHORT_US 500     /* handlers that take longer on average are not lent the lead */
+#define IDLE_MS 2        /* before the lead is offered */
+#define LONELY_MIN 4     /* or at once, after so many jobs that came alone */
+#define NOBODY_MS 100    /* no slot thread is idle although nothing runs */
 
 enum wr_io_leader {
     MAIN_LEADS,
@@ -77,11 +85,15 @@ run_here(struct wr_io *io, size_t slot)
 {
     struct wr_lead *lead = &io->lead;
     struct wr_runner *runner = io->runner; /* io may be another's in a moment */
+    bool steady = wr_runner_next_is_steady(runner);
     int lent = LENT;
 
-    lead->armed = true;
+    atomic_fetch_add(&lead->lent_n, 1);
     atomic_store(&lead->leader, LENT);
-    wake_main_in(lead, LEND_NS);
+    if (!steady || !atomic_load(&lead->ticks)) { /* in this order: see stop_ticking() */
+        atomic_store(&lead->ticks, false);
+        wake_main_in(lead, LEND_NS);
+    }
     wr_runner_run_here(runner, slot);
     return atomic_compare_exchange_strong(&lead->leader, &lent, SLOT_LEADS);
 }
@@ -106,9 +118,6 @@ lead_from_slot(void *context, size_t slot)
         }
         if (io->outstanding > 0)
             break; /* it stands aside, or its answer waits for something */
-        if (io->lead.armed)
-            wake_main_in(&io->lead, 0);
-        io->lead.armed = false;
         (void)wr_io_rest(io, done ? 0 : next);
     }
     step_down(io);
@@ -128,7 +137,7 @@ static bool
 offer(struct wr_io *io)
 {
     wake_main_in(&io->lead, 0); /* whatever it was wound up for */
-    io->lead.armed = false;
+    atomic_store(&io->lead.ticks, false);
     atomic_store(&io->lead.leader, SLOT_LEADS);
     if (wr_runner_offer_lead(io->runner, lead_from_slot, io))
         return true;
@@ -138,22 +147,55 @@ offer(struct wr_io *io)
 }
 
 static void
+sleep_on_timer(const struct wr_lead *lead)
+{
+    uint64_t times;
+
+    if (read(lead->timer_fd, &times, sizeof(times)) < 0 && errno != EINTR)
+        poll(NULL, 0, 1);
+}
+
+/* A slot that lends the lead after this winds up the timer itself; one that did before
+ * may have counted on us. */
+static void
+stop_ticking(struct wr_lead *lead)
+{
+    atomic_store(&lead->ticks, false);
+    if (atomic_load(&lead->leader) == LENT)
+        atomic_store(&lead->ticks, true);
+}
+
+/* The timer went off. *seen: the number of the last handler that was lent the lead. */
+static bool
+take_lead(struct wr_lead *lead, unsigned *seen, unsigned *quiet)
+{
+    unsigned now = atomic_load(&lead->lent_n);
+    bool long_enough = now == *seen || !atomic_load(&lead->ticks);
+    int lent = LENT;
+
+    if (long_enough && atomic_compare_exchange_strong(&lead->leader, &lent, MAIN_LEADS))
+        return true;
+    *quiet = now == *seen ? *quiet + 1 : 0;
+    *seen = now;
+    atomic_store(&lead->ticks, true);
+    if (*quiet > TICKS_MAX)
+        stop_ticking(lead);
+    if (atomic_load(&lead->ticks))
+        wake_main_in(lead, TICK_NS);
+    /* After that, for who steps down winds it up to wake us at once. */
+    return atomic_load(&lead->leader) == MAIN_LEADS;
+}
+
+static void
 wait_for_lead(struct wr_io *io)
 {
-    struct wr_lead *lead = &io->lead;
+    unsigned seen = atomic_load(&io->lead.lent_n), quiet = 0;
 
-    for (;;) {
-        int lent = LENT;
-        uint64_t times;
-
-        if (read(lead->timer_fd, &times, sizeof(times)) < 0 && errno != EINTR)
-            poll(NULL, 0, 1);
-        if (atomic_load(&lead->leader) == MAIN_LEADS ||
-            atomic_compare_exchange_strong(&lead->leader, &lent, MAIN_LEADS))
-            break;
-    }
-    lead->slot_leads = false;
-    lead->lonely = 0;
+    do {
+        sleep_on_timer(&io->lead);
+    } while (!take_lead(&io->lead, &seen, &quiet));
+    io->lead.slot_leads = false;
+    io->lead.lonely = 0;
 }
 
 void

@@ -13,6 +13,8 @@
 
 #define DEAL_US 500 /* of work that a thread takes at once */
 #define DEAL_MAX 64
+#define QUICK_US 500 /* a moment */
+#define QUICK_MIN 16 /* so many in a row: always */
 
 static void
 note_time(struct wr_runner *r, int64_t us)
@@ -24,16 +26,30 @@ note_time(struct wr_runner *r, int64_t us)
                           memory_order_relaxed);
 }
 
+static void
+note_quick(struct wr_handler *handler, int64_t us)
+{
+    unsigned n = atomic_load_explicit(&handler->quick_n, memory_order_relaxed);
+
+    if (us > QUICK_US)
+        n = 0;
+    else if (n < QUICK_MIN)
+        n++;
+    atomic_store_explicit(&handler->quick_n, n, memory_order_relaxed);
+}
+
 static enum weir_outcome
 run_handler(struct wr_runner *r, struct wr_run *run)
 {
-    int64_t start = wr_clock_us();
+    int64_t start = wr_clock_us(), us;
     enum weir_outcome outcome;
 
     if (!run->handler || atomic_load(&run->d.stop) != WR_STOP_NONE)
         return WEIR_RETRY; /* judge.c knows what that means */
     outcome = wr_hooks_run(run);
-    note_time(r, wr_clock_us() - start);
+    us = wr_clock_us() - start;
+    note_time(r, us);
+    note_quick(run->handler, us);
     return outcome;
 }
 
@@ -300,37 +316,6 @@ wr_runner_stop(struct wr_runner *r)
     free(r->runs);
 }
 
-struct wr_run *
-wr_runner_new_run(struct wr_runner *r)
-{
-    struct wr_run *run = r->free;
-
-    if (!run)
-        return NULL;
-    r->free = run->next;
-    run->next = NULL;
-    return run;
-}
-
-static void
-copy_to_page(struct wr_slot *slot, const struct wr_run *run)
-{
-    snprintf(slot->queue, sizeof(slot->queue), "%s", run->d.queue);
-    snprintf(slot->id, sizeof(slot->id), "%s", run->d.id);
-    snprintf(slot->token, sizeof(slot->token), "%s", run->d.state.token);
-    atomic_store_explicit(&slot->state, WR_SLOT_CLAIMED, memory_order_release);
-}
-
-void
-wr_runner_hold(struct wr_runner *r, struct wr_run *run)
-{
-    copy_to_page(&r->page->slot[run->page_slot], run);
-    pthread_mutex_lock(&r->mu);
-    run->phase = WR_RUN_WAITING;
-    run->in_use = true;
-    pthread_mutex_unlock(&r->mu);
-}
-
 /* Threads to wake for n runs: for short ones few, which wake others if there is more. */
 static size_t
 wake_size(const struct wr_runner *r, size_t n)
@@ -351,7 +336,7 @@ wr_runner_submit(struct wr_runner *r, struct wr_run *list, size_t n, bool helps)
     if (!list)
         return;
     for (struct wr_run *run = list; run; run = run->next) {
-        copy_to_page(&r->page->slot[run->page_slot], run);
+        wr_run_to_page(r->page, run);
         atomic_store(&run->phase, WR_RUN_WAITING);
         last = run;
     }
@@ -376,6 +361,19 @@ wr_runner_waiting(struct wr_runner *r)
     n = r->waiting;
     pthread_mutex_unlock(&r->mu);
     return n;
+}
+
+bool
+wr_runner_next_is_steady(struct wr_runner *r)
+{
+    const struct wr_handler *handler;
+
+    pthread_mutex_lock(&r->mu);
+    WR_ASSERT(r->first);
+    handler = r->first->handler;
+    pthread_mutex_unlock(&r->mu);
+    return !handler ||
+           atomic_load_explicit(&handler->quick_n, memory_order_relaxed) == QUICK_MIN;
 }
 
 bool
@@ -450,30 +448,6 @@ wr_runner_recall(struct wr_runner *r)
     pthread_mutex_unlock(&r->mu);
 }
 
-void
-wr_runner_free_run(struct wr_runner *r, struct wr_run *run)
-{
-    atomic_store_explicit(&r->page->slot[run->page_slot].state, WR_SLOT_FREE,
-                          memory_order_release);
-    pthread_mutex_lock(&r->mu);
-    run->in_use = false;
-    pthread_mutex_unlock(&r->mu);
-    wr_record_fini(&run->d.record);
-    if (run->d.follow.cap > 0)
-        wr_buf_fini(&run->d.follow);
-    if (run->d.result.cap > 4096)
-        wr_buf_fini(&run->d.result);
-    wr_buf_fini(&run->d.log);
-    wr_output_let_go(&run->d);
-    if (--run->ref->refs == 0) {
-        wr_batch_fini(&run->ref->batch);
-        free(run->ref);
-    }
-    run->ref = NULL;
-    run->next = r->free;
-    r->free = run;
-}
-
 /* Newest first becomes oldest first. */
 static struct wr_run *
 reverse(struct wr_run *list)
@@ -511,19 +485,4 @@ wr_runner_take_waiting(struct wr_runner *r)
         atomic_store(&run->phase, WR_RUN_FINISHED);
     pthread_mutex_unlock(&r->mu);
     return list;
-}
-
-void
-wr_run_stop(struct wr_run *run, enum wr_stop why)
-{
-    int before = atomic_load(&run->d.stop);
-
-    while (before < (int)why &&
-           !atomic_compare_exchange_weak(&run->d.stop, &before, (int)why))
-        continue;
-    if (run->stopped_ms == 0)
-        run->stopped_ms = wr_clock_ms();
-    if (run->phase == WR_RUN_RUNNING && run->handler)
-        run->handler->ops->stop(run->handler, &run->d,
-                                (enum wr_stop)atomic_load(&run->d.stop));
 }

@@ -188,12 +188,20 @@ enum weir_err wr_runner_start(struct wr_runner *r, size_t slots, struct wr_slots
                               struct weir_error *err) WEIR_MUST_CHECK;
 void wr_runner_stop(struct wr_runner *r);    /* every handler must have returned */
 void wr_runner_wake_io(struct wr_runner *r); /* if it sleeps; any thread */
+
+/* runs.c */
 /* Who leads: a run to fill, or NULL when all are in use. */
 struct wr_run *wr_runner_new_run(struct wr_runner *r);
 void wr_runner_free_run(struct wr_runner *r, struct wr_run *run);
+/* For the supervisor, should this process die. */
+void wr_run_to_page(struct wr_slots *page, const struct wr_run *run);
 /* Puts it on the page and lets the lease thread renew and fence it. */
 void wr_runner_hold(struct wr_runner *r, struct wr_run *run);
-/* The same for n of them, linked by next, and hands them to threads: one of them the
+/* With mu held: tells a run to stop; higher reasons win. */
+void wr_run_stop(struct wr_run *run, enum wr_stop why);
+
+/* runner.c */
+/* As hold for n of them, linked by next, and hands them to threads: one of them the
  * caller itself, if `helps`. */
 void wr_runner_submit(struct wr_runner *r, struct wr_run *list, size_t n, bool helps);
 /* Runs that no thread has taken. */
@@ -201,7 +209,9 @@ size_t wr_runner_waiting(struct wr_runner *r);
 /* Calls lead(context, slot) on an idle thread. False: none is idle. */
 bool wr_runner_offer_lead(struct wr_runner *r, void (*lead)(void *context, size_t slot),
                           void *context);
-/* On the slot's own thread: runs one that waits. */
+/* The first of them has a handler that is always over in a moment. */
+bool wr_runner_next_is_steady(struct wr_runner *r);
+/* On the slot's own thread: runs the first of them. */
 void wr_runner_run_here(struct wr_runner *r, size_t slot);
 /* Before the leader sleeps: false if something finished already. And after. */
 bool wr_runner_may_sleep(struct wr_runner *r);
@@ -213,8 +223,6 @@ void wr_runner_recall(struct wr_runner *r);
 struct wr_run *wr_runner_take_finished(struct wr_runner *r);
 /* Takes back what waits for a thread (to be released), oldest first. */
 struct wr_run *wr_runner_take_waiting(struct wr_runner *r);
-/* With mu held: tells a run to stop; higher reasons win. */
-void wr_run_stop(struct wr_run *run, enum wr_stop why);
 
 /* ---- hooks.c ---- */
 
