@@ -135,6 +135,15 @@ weir_cron_resume(struct weir_client *client, const char *queue, const char *name
 WEIR_API enum weir_err
 weir_cron_run(struct weir_client *client, const char *queue, const char *name,
               struct weir_job_id *id, struct weir_error *err) WEIR_MUST_CHECK;
+#define WEIR_CRON_REQUEST_MAX 40
+/* The same for a caller that may repeat the call, also in another process: who gives the
+ * same request within an hour gets the job of the first, and no second one is made, even
+ * when that one is over. request: 1-40 letters, digits, dots, dashes, underscores; the
+ * job is called cron:NAME:run-REQUEST. E_ARG. */
+WEIR_API enum weir_err
+weir_cron_run_as(struct weir_client *client, const char *queue, const char *name,
+                 const char *request, struct weir_job_id *id,
+                 struct weir_error *err) WEIR_MUST_CHECK;
 
 /* E_NO_CRON. E_CORRUPT: it cannot be read. Free with weir_cron_info_free(). */
 WEIR_API enum weir_err

@@ -24,6 +24,7 @@
 -- @key order HASH lines of the order keys
 -- @key waiters HASH id -> who waits for its end
 -- @key windows ZSET unique key -> end of its window, ms
+-- @key producers HASH channel -> its last call
 -- @key wake LIST the marker that wakes one worker
 -- @key due LIST the marker that wakes the scheduler
 -- @key stats HASH the ledger's counters
@@ -31,6 +32,7 @@
 -- @arg now the test clock, ms; empty: the server's
 -- @arg name the entry's name
 -- @arg run a random word; empty: the run that waits
+-- @arg remember 1: the repeat of this call is known for an hour, whatever ran meanwhile; empty: while it was the last
 -- @returns OK made; detail: its id
 -- @returns SKIPPED the job before still waits or runs; detail: its id
 -- @returns WAITS it waits for the end of the job before; detail: that job's id
@@ -72,12 +74,27 @@ end
 if mark == e.last then
   return answer('OK', cron_id(name, mark), e) -- the repeat of a call
 end
+local call = remember == '1' and cron_id(name, mark) -- as a channel of one call
+local saved = call and redis.call('HGET', producers, call)
+if saved then
+  redis.call('HSET', producers, call, (string.gsub(saved, '^(%d+) %d+', '%1 ' .. digits(now))))
+  if e.waits == mark then
+    return answer('WAITS', cron_id(name, e.last), e)
+  end
+  return answer('OK', cron_id(name, mark), e)
+end
+local function note_call()
+  if call then
+    redis.call('HSET', producers, call, '1 ' .. digits(now) .. ' 1 - ' .. call)
+  end
+end
 cron_touch(k)
 local what, detail = cron_decide(k, e, name)
 if what == 'WAIT' then
   if e.waits == '-' then
     e.waits = mark
     cron_write(cron, name, e)
+    note_call()
   end
   return answer('WAITS', detail, e)
 elseif what == 'SKIP' and not waiting then
@@ -100,6 +117,7 @@ else
     e.skipped = e.skipped + (waiting and 1 or 0)
   else
     word, detail = 'OK', cron_id(name, mark)
+    note_call()
   end
 end
 cron_write(cron, name, e)

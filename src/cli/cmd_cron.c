@@ -3,19 +3,28 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/rand.h"
 #include "cli/commands.h"
 #include "cli/cron_view.h"
 #include "cli/json.h"
 #include "cli/queues.h"
 
 struct cron_opts {
-    const char *queue, *tz;
+    const char *queue, *tz, *id;
     int64_t count;
 };
 
 static const struct cli_opt queue_option[] = {
     {"queue", 'q', CLI_TEXT, offsetof(struct cron_opts, queue), "Q",
      "the queue of the entry; default: the one that has it"},
+    {0},
+};
+
+static const struct cli_opt run_options[] = {
+    {"queue", 'q', CLI_TEXT, offsetof(struct cron_opts, queue), "Q",
+     "the queue of the entry; default: the one that has it"},
+    {"id", 0, CLI_TEXT, offsetof(struct cron_opts, id), "ID",
+     "of this call: for an hour a repeat with the same makes no second job"},
     {0},
 };
 
@@ -162,7 +171,8 @@ const struct cli_cmd cmd_cron_next = {
 
 /* ---- pause, resume, run, rm ---- */
 
-typedef enum weir_err (*entry_fn)(struct cli *cli, const char *queue, const char *name,
+typedef enum weir_err (*entry_fn)(struct cli *cli, const struct cron_opts *o,
+                                  const char *queue, const char *name,
                                   struct weir_error *err);
 
 /* Calls fn with each named entry; what is refused is told, the others go on. */
@@ -180,9 +190,9 @@ each_entry(struct cli *cli, const struct cron_opts *o, char *const *args,
             cli_note(cli, "Would %s cron entry \"%s\" of queue %s. Nothing changed.",
                      verb, *args, info->entry.queue);
         else if (rc == WEIR_OK)
-            rc = fn(cli, info->entry.queue, *args, err);
+            rc = fn(cli, o, info->entry.queue, *args, err);
         else if (rc == WEIR_E_CORRUPT && o->queue && strcmp(verb, "remove") == 0)
-            rc = fn(cli, o->queue, *args, err); /* unreadable: just this helps */
+            rc = fn(cli, o, o->queue, *args, err); /* unreadable: just this helps */
         weir_cron_info_free(info);
         if (rc == WEIR_OK)
             continue;
@@ -196,12 +206,14 @@ each_entry(struct cli *cli, const struct cron_opts *o, char *const *args,
 }
 
 static enum weir_err
-pause_one(struct cli *cli, const char *queue, const char *name, struct weir_error *err)
+pause_one(struct cli *cli, const struct cron_opts *o, const char *queue, const char *name,
+          struct weir_error *err)
 {
     char sentence[700];
     bool was;
     enum weir_err rc = weir_cron_pause(cli->client, queue, name, &was, err);
 
+    (void)o;
     if (rc != WEIR_OK)
         return rc;
     snprintf(sentence, sizeof(sentence),
@@ -213,12 +225,14 @@ pause_one(struct cli *cli, const char *queue, const char *name, struct weir_erro
 }
 
 static enum weir_err
-resume_one(struct cli *cli, const char *queue, const char *name, struct weir_error *err)
+resume_one(struct cli *cli, const struct cron_opts *o, const char *queue,
+           const char *name, struct weir_error *err)
 {
     char sentence[700];
     bool was;
     enum weir_err rc = weir_cron_resume(cli->client, queue, name, &was, err);
 
+    (void)o;
     if (rc != WEIR_OK)
         return rc;
     snprintf(sentence, sizeof(sentence),
@@ -229,11 +243,13 @@ resume_one(struct cli *cli, const char *queue, const char *name, struct weir_err
 }
 
 static enum weir_err
-remove_one(struct cli *cli, const char *queue, const char *name, struct weir_error *err)
+remove_one(struct cli *cli, const struct cron_opts *o, const char *queue,
+           const char *name, struct weir_error *err)
 {
     char sentence[700];
     enum weir_err rc = weir_cron_remove(cli->client, queue, name, WEIR_REVISION_ANY, err);
 
+    (void)o;
     if (rc != WEIR_OK)
         return rc;
     snprintf(sentence, sizeof(sentence),
@@ -258,12 +274,16 @@ print_json_run(struct cli *cli, const char *queue, const char *name, const char 
 
 /* The answer is the job, as that of enqueue. */
 static enum weir_err
-run_one(struct cli *cli, const char *queue, const char *name, struct weir_error *err)
+run_one(struct cli *cli, const struct cron_opts *o, const char *queue, const char *name,
+        struct weir_error *err)
 {
     struct weir_job_id id;
     char sentence[900];
-    enum weir_err rc = weir_cron_run(cli->client, queue, name, &id, err);
+    enum weir_err rc = weir_cron_run_as(cli->client, queue, name, o->id, &id, err);
 
+    if (weir_err_kind_of(rc) == WEIR_KIND_UNKNOWN)
+        cli_note(cli, "A repeat makes no second job: weir cron run %s -q %s --id %s",
+                 name, queue, o->id);
     if (rc != WEIR_OK)
         return rc;
     if (!cli_out_is_json(cli) && !cli_out_is_table(cli)) {
@@ -297,7 +317,14 @@ resume_run(struct cli *cli, const void *opts, char *const *args, struct weir_err
 static enum weir_err
 run_run(struct cli *cli, const void *opts, char *const *args, struct weir_error *err)
 {
-    return each_entry(cli, opts, args, "run", run_one, err);
+    struct cron_opts o = *(const struct cron_opts *)opts;
+    char made[24];
+    uint64_t random;
+
+    wr_rand_bytes(&random, sizeof(random));
+    snprintf(made, sizeof(made), "%016llx", (unsigned long long)random);
+    o.id = o.id ? o.id : made;
+    return each_entry(cli, &o, args, "run", run_one, err);
 }
 
 static enum weir_err
@@ -342,11 +369,12 @@ const struct cli_cmd cmd_cron_run = {
     .group = "Decide",
     .args = "NAME...",
     .summary = "make a job of a cron entry now, beside its ticks",
-    .examples = "  weir cron run nightly\n",
+    .examples = "  weir cron run nightly\n"
+                "  weir cron run nightly --id deploy-42\n",
     .min_args = 1,
     .max_args = -1,
     .needs = CLI_NEEDS_CLIENT,
-    .opts = queue_option,
+    .opts = run_options,
     .opts_size = sizeof(struct cron_opts),
     .run = run_run,
 };

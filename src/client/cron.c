@@ -718,18 +718,42 @@ enum weir_err
 weir_cron_run(struct weir_client *c, const char *queue_name, const char *name,
               struct weir_job_id *id, struct weir_error *err)
 {
+    uint64_t random;
+    char request[24];
+
+    wr_rand_bytes(&random, sizeof(random));
+    snprintf(request, sizeof(request), "%016llx", (unsigned long long)random);
+    return weir_cron_run_as(c, queue_name, name, request, id, err);
+}
+
+/* It becomes a part of the job's id, and of the entry's first line. */
+static bool
+is_request(const char *request)
+{
+    size_t len = strspn(request, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                 "0123456789._-");
+
+    return len > 0 && len <= WEIR_CRON_REQUEST_MAX && request[len] == '\0';
+}
+
+enum weir_err
+weir_cron_run_as(struct weir_client *c, const char *queue_name, const char *name,
+                 const char *request, struct weir_job_id *id, struct weir_error *err)
+{
     struct wr_cron_fired f;
     struct wr_queue *queue;
-    uint64_t random;
-    char run[32];
+    char run[WEIR_CRON_REQUEST_MAX + 8];
     enum weir_err rc = check_name(name, err);
 
+    if (rc == WEIR_OK && !is_request(request))
+        rc = wr_fail(err, WEIR_E_ARG, 0,
+                     "request: 1 to %d letters, digits, dots, dashes, underscores",
+                     WEIR_CRON_REQUEST_MAX);
     if (rc == WEIR_OK)
         rc = wr_client_queue(c, queue_name, &queue, err);
     if (rc != WEIR_OK)
         return rc;
-    wr_rand_bytes(&random, sizeof(random));
-    snprintf(run, sizeof(run), "run-%016llx", (unsigned long long)random);
+    snprintf(run, sizeof(run), "run-%s", request);
     rc = wr_store_cron_run(c->store, queue, name, run, &f, err);
     if (rc == WEIR_E_NO_QUEUE)
         return wr_fail(err, WEIR_E_NO_CRON, 0, "no cron entry \"%.100s\"", name);

@@ -321,6 +321,7 @@ wr_store_cron_run(struct wr_store *store, struct wr_queue *queue, const char *na
     wr_call_now(&c);
     wr_call_str(&c, name);
     wr_call_str(&c, run);
+    wr_call_str(&c, *run ? "1" : ""); /* a person's may be repeated */
     rc = wr_call_run(&c, err);
     if (rc == WEIR_OK)
         rc = read_fired(&c, out, err);

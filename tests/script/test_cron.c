@@ -531,6 +531,66 @@ a_run_by_hand_is_beside_the_ticks(void **state)
     assert_int_equal(entry("e").skipped, 0);
 }
 
+/* Its reply may be lost and the call come again much later, when other runs were made and
+ * this one's job is over. */
+static void
+a_repeated_run_by_hand_finds_the_first_whatever_ran_meanwhile_N12(void **state)
+{
+    struct wr_cron_fired f;
+
+    (void)state;
+    put("e", WR_REV_NEW, "", "1 t\nx");
+    for (int i = 1; i <= 3; i++) {
+        char run[16];
+
+        snprintf(run, sizeof(run), "run-%d", i);
+        assert_int_equal(wr_store_cron_run(rig.store, rig.queue, "e", run, &f, NULL),
+                         WEIR_OK);
+    }
+    rig_take("w", 3);
+    rig_ack("w", "cron:e:run-1");
+    assert_string_equal(rig_where("cron:e:run-1"), "");
+    rig_pass(3599000);
+    assert_int_equal(wr_store_cron_run(rig.store, rig.queue, "e", "run-1", &f, NULL),
+                     WEIR_OK);
+    assert_int_equal(f.word, WR_CRON_OK);
+    assert_string_equal(f.detail, "cron:e:run-1");
+    assert_int_equal(rig_stat("enqueued"), 3);
+    assert_int_equal(entry("e").fired, 3);
+    rig_assert_sums();
+}
+
+static void
+the_repeat_of_a_run_that_waited_makes_no_second_one_N12(void **state)
+{
+    struct wr_cron_fired f;
+
+    (void)state;
+    put("e", WR_REV_NEW, " overlap=queue", "1 t\nx");
+    for (int i = 1; i <= 2; i++)
+        assert_int_equal(wr_store_cron_run(rig.store, rig.queue, "e",
+                                           i == 1 ? "run-1" : "run-2", &f, NULL),
+                         WEIR_OK);
+    assert_int_equal(f.word, WR_CRON_WAITS);
+    assert_int_equal(wr_store_cron_run(rig.store, rig.queue, "e", "run-2", &f, NULL),
+                     WEIR_OK);
+    assert_int_equal(f.word, WR_CRON_WAITS);
+    assert_string_equal(f.detail, "cron:e:run-1");
+    rig_take("w", 1);
+    rig_ack("w", "cron:e:run-1");
+    assert_int_equal(wr_store_cron_run(rig.store, rig.queue, "e", "", &f, NULL), WEIR_OK);
+    assert_string_equal(f.detail, "cron:e:run-2");
+    rig_take("w", 1);
+    rig_ack("w", "cron:e:run-2");
+    assert_int_equal(wr_store_cron_run(rig.store, rig.queue, "e", "run-3", &f, NULL),
+                     WEIR_OK);
+    assert_int_equal(wr_store_cron_run(rig.store, rig.queue, "e", "run-2", &f, NULL),
+                     WEIR_OK);
+    assert_int_equal(f.word, WR_CRON_OK);
+    assert_string_equal(f.detail, "cron:e:run-2");
+    assert_int_equal(rig_stat("enqueued"), 3);
+}
+
 struct seen {
     int n;
     bool payload;
@@ -670,6 +730,8 @@ main(void)
         RIG_TEST(every_change_wakes_the_leader_and_changes_the_version__C15),
         RIG_TEST(a_paused_entry_lets_its_ticks_pass),
         RIG_TEST(a_run_by_hand_is_beside_the_ticks),
+        RIG_TEST(a_repeated_run_by_hand_finds_the_first_whatever_ran_meanwhile_N12),
+        RIG_TEST(the_repeat_of_a_run_that_waited_makes_no_second_one_N12),
         RIG_TEST(many_entries_come_in_slices_without_payloads),
         RIG_TEST(a_full_queue_of_entries_takes_no_more),
         RIG_TEST(an_entry_changed_by_hand_harms_nobody),

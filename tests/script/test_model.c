@@ -1387,6 +1387,7 @@ op_cron_run(int entry)
     now_word();
     word("%s", model_entry_name(entry));
     word("%s", by_hand_word);
+    word("%s", ""); /* words come again */
     remember_call();
     model_cron_run(&model, &cron, entry, by_hand_word, &expected);
     run();

@@ -125,7 +125,7 @@ static const struct row {
     {"cron_fire", false, {NOW, "E", REV, TICK, TICK, NEXT, "", "0"}},
     {"cron_fire", true, {NOW, "E", REV, TICK, TICK, NEXT, "@" NEXT, "2"}},
     {"cron_fire", false, {NOW, "E", REV, TICK, "", NEXT, "", "2"}},
-    {"cron_run", false, {NOW, "E", "run"}},
+    {"cron_run", false, {NOW, "E", "run", "1"}},
     {"cron_list", false, {NOW, "", "0", "10"}},
     {"cron_list", false, {NOW, "", "0", "10", "E"}},
     {"call",

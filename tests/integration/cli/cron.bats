@@ -275,3 +275,17 @@ FILE
     says 'schedules 3, next "near" in '
     says '(Asia/Kolkata)'
 }
+
+@test "cron run --id: the repeat of a call makes no second job, whatever ran meanwhile (N12)" {
+    "$WEIR" cron add n @daily t x --keep-result 0
+    exits 0 "$WEIR" cron run n --id deploy-42
+    says 'cron:n:run-deploy-42'
+    "$WEIR" cron run n
+    timeout 60 "$WEIR" work -q default --drain -- true
+    exits 0 "$WEIR" cron run n --id deploy-42
+    says 'cron:n:run-deploy-42'
+    [ "$(field n .fired)" = 2 ]
+    [ "$(value "$("$WEIR" audit --json)" .enqueued)" = 2 ]
+    exits 64 "$WEIR" cron run n --id 'two words'
+    exits 64 "$WEIR" cron run n --id ''
+}
