@@ -27,6 +27,16 @@ running(const struct model *m)
     return n;
 }
 
+static size_t
+entries(const struct model *m)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < m->jobs_n; i++)
+        n += m->jobs[i].entry > 0 && !m->jobs[i].gone;
+    return n;
+}
+
 static void
 begin(struct model *m, bool to_stream)
 {
@@ -202,7 +212,7 @@ sweep(struct model *m, bool to_stream, size_t limit, struct wr_buf *out)
 
     v->left -= n;
     if (is_over)
-        end(m, m->ready_n > 0);
+        end(m, entries(m) > 0); /* of one that was resumed meanwhile jobs may run */
     else if (v->left == 0) {
         v->phase = MODEL_MOVE_COPY;
         v->has_copy = false;
