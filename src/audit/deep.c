@@ -4,23 +4,24 @@
  * one step (the locate script), where all places of an id are read at once.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "audit/audit.h"
+#include "audit/fault.h"
+#include "audit/ids.h"
 #include "base/buf.h"
 #include "base/error.h"
 
 #define SLICE 500
 
 struct walk {
-    bool in_stream; /* the queue's engine */
-    bool moving;    /* to another engine: records are copied */
+    struct wr_found queue_is;
     struct wr_store *store;
     struct wr_queue *queue;
     weir_finding_fn each;
     void *context;
     size_t findings;
+    struct wr_said said; /* of each id: it may stand in several structures */
     bool stopped;
     char slice[32]; /* where the slice at hand begins */
 };
@@ -34,105 +35,6 @@ report(struct walk *w, const char *kind, struct wr_span id, const char *detail)
     w->findings++;
     if (w->each && !w->each(kind, text, detail, w->context))
         w->stopped = true;
-}
-
-static size_t
-count_letters(struct wr_span letters, const char *which)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < letters.len; i++)
-        n += strchr(which, ((const char *)letters.ptr)[i]) != NULL;
-    return n;
-}
-
-/* Lines of order keys: all but the first wait in delayed, parked. */
-static const char *
-order_fault(const struct walk *w, struct wr_span letters)
-{
-    bool parked = count_letters(letters, "W") > 0,
-         behind = count_letters(letters, "O") > 0,
-         lives = count_letters(letters, w->in_stream ? "JRP" : "JP") > 0;
-
-    if (count_letters(letters, "OF") > 0 && (!lives || count_letters(letters, "XK") > 0))
-        return "orphan_order";
-    return parked && !behind ? "not_let_in" : behind && !parked ? "out_of_line" : NULL;
-}
-
-/* The same of a queue whose stream has its waiting and running jobs: their entries are
- * their records, and what stands in `jobs` belongs to those that are elsewhere. */
-static const char *
-stream_fault(struct wr_span letters)
-{
-    bool record = count_letters(letters, "J") > 0;
-    size_t entries = count_letters(letters, "RP"), places = count_letters(letters, "LXK");
-
-    if (entries + places > 1)
-        return "two_places";
-    if (record && entries > 0)
-        return "two_bodies";
-    if (record && places == 0)
-        return "no_place";
-    if (!record && places > 0)
-        return "no_body";
-    if (entries + places == 0 && count_letters(letters, "S") > 0)
-        return "orphan_state";
-    return NULL;
-}
-
-/* Is there a job at all? */
-static bool
-is_job(const struct walk *w, struct wr_span letters)
-{
-    return count_letters(letters, w->in_stream ? "JRP" : "J") > 0;
-}
-
-/* What is wrong with an id, given all its letters (with R scanned); NULL: nothing. A
- * tombstone's id may stand in ready without a record, and with one if it was enqueued
- * again with a delay. */
-static const char *
-list_fault(struct wr_span letters, bool scanned)
-{
-    bool record = count_letters(letters, "J") > 0, tomb = count_letters(letters, "T") > 0;
-    size_t ready = count_letters(letters, "R"), places = count_letters(letters, "PLXK");
-
-    if (!scanned) /* without R only a suspicion */
-        return (record && places != 1) || (!record && letters.len > 0) ? "suspect" : NULL;
-    if (tomb && ready != 1)
-        return "orphan_tomb";
-    if (tomb)
-        ready = 0;
-    if (ready + places > 1)
-        return "two_places";
-    if (record && ready + places == 0)
-        return "no_place";
-    if (!record && ready + places > 0)
-        return "no_body";
-    if (!record && count_letters(letters, "S") > 0)
-        return "orphan_state";
-    return NULL;
-}
-
-static const char *
-fault(const struct walk *w, struct wr_span letters, bool scanned)
-{
-    const char *kind = w->in_stream ? stream_fault(letters)
-                                    : list_fault(letters, scanned);
-
-    if (kind && w->moving &&
-        (strcmp(kind, "no_place") == 0 || strcmp(kind, "two_bodies") == 0))
-        return NULL;
-    return kind ? kind : order_fault(w, letters);
-}
-
-/* Ids whose record is missing and which stand in results, errors or log. */
-static const char *
-orphan_kind(const char *name)
-{
-    return strcmp(name, "errors") == 0    ? "orphan_error"
-           : strcmp(name, "results") == 0 ? "orphan_result"
-           : strcmp(name, "log") == 0     ? "orphan_log"
-                                          : NULL;
 }
 
 static bool
@@ -179,7 +81,7 @@ is_left(struct walk *w, const char *name, struct wr_span key,
                          err);
     if (rc != WEIR_OK)
         return rc;
-    *left = !is_job(w, wr_reply_span(wr_reply_at(reply, 1)));
+    *left = !wr_fault_is_job(&w->queue_is, wr_reply_span(wr_reply_at(reply, 1)));
     wr_reply_free(reply);
     return WEIR_OK;
 }
@@ -201,14 +103,14 @@ look_again(struct walk *w, const char *name, const struct wr_span *ids, size_t n
         if (rc != WEIR_OK)
             return rc;
         letters = wr_reply_span(wr_reply_at(reply, 1));
-        kind = fault(w, letters, true);
-        if (!kind && orphan_kind(name) && !is_job(w, letters)) {
+        kind = wr_fault(&w->queue_is, letters, true);
+        if (!kind && wr_fault_orphan(name) && !wr_fault_is_job(&w->queue_is, letters)) {
             rc = is_left(w, name, ids[i], NULL, &left, err);
-            kind = left ? orphan_kind(name) : NULL;
+            kind = left ? wr_fault_orphan(name) : NULL;
         }
         snprintf(detail, sizeof(detail), "%.*s", (int)letters.len,
                  (const char *)letters.ptr);
-        if (kind)
+        if (kind && !wr_said_before(&w->said, kind, ids[i]))
             report(w, kind, ids[i], detail);
         wr_reply_free(reply);
         if (rc != WEIR_OK)
@@ -218,59 +120,14 @@ look_again(struct walk *w, const char *name, const struct wr_span *ids, size_t n
 }
 
 /*
+ * Which of the ids are suspect? *looked: so many of them were looked at, one at least.
  * Looking again walks the ready list, so of a record without a place elsewhere, which is
  * what every ready job looks like, only the ones that the ready list did not show are
  * looked at: `ready` holds its ids, sorted.
  */
-struct id_set {
-    char **ids;
-    size_t n, cap;
-};
-
-static int
-compare_ids(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-static bool
-set_has(const struct id_set *set, struct wr_span id)
-{
-    char text[260], *key = text;
-
-    snprintf(text, sizeof(text), "%.*s", (int)id.len, (const char *)id.ptr);
-    return set->n > 0 &&
-           bsearch(&key, set->ids, set->n, sizeof(set->ids[0]), compare_ids) != NULL;
-}
-
-static bool
-set_add(struct id_set *set, struct wr_span id)
-{
-    if (set->n == set->cap) {
-        size_t cap = set->cap ? set->cap * 2 : 1024;
-        char **ids = realloc(set->ids, cap * sizeof(*ids));
-
-        if (!ids)
-            return false;
-        set->ids = ids;
-        set->cap = cap;
-    }
-    set->ids[set->n] = strndup(id.ptr, id.len);
-    return set->ids[set->n++] != NULL;
-}
-
-static void
-set_fini(struct id_set *set)
-{
-    for (size_t i = 0; i < set->n; i++)
-        free(set->ids[i]);
-    free(set->ids);
-}
-
-/* Which of the ids are suspect? *looked: so many of them were looked at, one at least. */
 static enum weir_err
 check_some(struct walk *w, const char *name, const struct wr_span *ids, size_t n,
-           const struct id_set *ready, size_t *looked, struct weir_error *err)
+           const struct wr_id_set *ready, size_t *looked, struct weir_error *err)
 {
     struct wr_span suspects[SLICE];
     struct wr_reply *reply;
@@ -286,10 +143,12 @@ check_some(struct walk *w, const char *name, const struct wr_span *ids, size_t n
     }
     for (size_t i = 0; i < *looked; i++) {
         struct wr_span letters = wr_reply_span(wr_reply_at(reply, i + 1));
-        bool waits = count_letters(letters, "J") > 0 &&
-                     count_letters(letters, "PLXKTO") == 0 && set_has(ready, ids[i]);
+        bool waits = wr_fault_count(letters, "J") > 0 &&
+                     wr_fault_count(letters, "PLXKTO") == 0 &&
+                     wr_id_set_has(ready, ids[i]);
 
-        if ((!waits && fault(w, letters, false)) || !is_job(w, letters))
+        if ((!waits && wr_fault(&w->queue_is, letters, false)) ||
+            !wr_fault_is_job(&w->queue_is, letters))
             suspects[count++] = ids[i];
     }
     rc = look_again(w, name, suspects, count, err);
@@ -300,7 +159,7 @@ check_some(struct walk *w, const char *name, const struct wr_span *ids, size_t n
 /* One slice of ids, SLICE at most. */
 static enum weir_err
 check_slice(struct walk *w, const char *name, const struct wr_span *ids, size_t n,
-            const struct id_set *ready, struct weir_error *err)
+            const struct wr_id_set *ready, struct weir_error *err)
 {
     size_t looked = 0;
     enum weir_err rc = WEIR_OK;
@@ -311,7 +170,7 @@ check_slice(struct walk *w, const char *name, const struct wr_span *ids, size_t 
 }
 
 static enum weir_err
-walk_one(struct walk *w, const char *name, const struct id_set *ready,
+walk_one(struct walk *w, const char *name, const struct wr_id_set *ready,
          struct weir_error *err)
 {
     char cursor[32] = "0";
@@ -346,7 +205,7 @@ walk_one(struct walk *w, const char *name, const struct id_set *ready,
 
 /* Reads the ready list in slices; a copy that stands twice is reported. */
 static enum weir_err
-read_ready(struct walk *w, struct id_set *set, struct weir_error *err)
+read_ready(struct walk *w, struct wr_id_set *set, struct weir_error *err)
 {
     char cursor[32] = "0";
 
@@ -361,7 +220,7 @@ read_ready(struct walk *w, struct id_set *set, struct weir_error *err)
                  (int)wr_reply_span(wr_reply_at(reply, 1)).len,
                  (const char *)wr_reply_span(wr_reply_at(reply, 1)).ptr);
         for (size_t i = 2; i < wr_reply_len(reply) && rc == WEIR_OK; i++) {
-            if (!set_add(set, wr_reply_span(wr_reply_at(reply, i))))
+            if (!wr_id_set_add(set, wr_reply_span(wr_reply_at(reply, i))))
                 rc = wr_fail(err, WEIR_E_NO_MEMORY, 0,
                              "audit: the ids of the ready list");
         }
@@ -369,13 +228,12 @@ read_ready(struct walk *w, struct id_set *set, struct weir_error *err)
         if (rc != WEIR_OK)
             return rc;
     } while (strcmp(cursor, "0") != 0);
-    if (set->n > 0)
-        qsort(set->ids, set->n, sizeof(set->ids[0]), compare_ids);
+    wr_id_set_sort(set);
     return WEIR_OK;
 }
 
 static enum weir_err
-check_ready(struct walk *w, const struct id_set *set, struct weir_error *err)
+check_ready(struct walk *w, const struct wr_id_set *set, struct weir_error *err)
 {
     struct wr_span ids[SLICE];
     enum weir_err rc = WEIR_OK;
@@ -421,7 +279,7 @@ walk_unique(struct walk *w, struct weir_error *err)
             rc = wr_store_locate(w->store, w->queue, &id, 1, false, &where, err);
             if (rc != WEIR_OK)
                 break;
-            if (!is_job(w, wr_reply_span(wr_reply_at(where, 1))))
+            if (!wr_fault_is_job(&w->queue_is, wr_reply_span(wr_reply_at(where, 1))))
                 rc = is_left(w, "unique", key, &id, &left, err);
             if (left)
                 report(w, "orphan_unique", id, "its key is still held");
@@ -440,7 +298,7 @@ static enum weir_err
 check_entries(struct walk *w, const char *name, const struct wr_reply *reply,
               struct weir_error *err)
 {
-    static const struct id_set none = {0};
+    static const struct wr_id_set none = {0};
     size_t total = wr_reply_len(reply), n = 0;
     struct wr_span ids[SLICE];
     enum weir_err rc = WEIR_OK;
@@ -510,9 +368,9 @@ ask_engine(struct walk *w, struct weir_error *err)
         const struct wr_reply *name = wr_reply_at(reply, i);
 
         if (wr_reply_is(name, "config.engine"))
-            w->in_stream = wr_reply_is(wr_reply_at(reply, i + 1), "stream");
+            w->queue_is.in_stream = wr_reply_is(wr_reply_at(reply, i + 1), "stream");
         else if (wr_reply_is(name, "config.moving"))
-            w->moving = true;
+            w->queue_is.moving = true;
     }
     wr_reply_free(reply);
     return WEIR_OK;
@@ -526,7 +384,7 @@ wr_audit_deep(struct wr_store *store, struct wr_queue *queue, weir_finding_fn ea
                                         "dead",   "kept",  "tombs",      "results",
                                         "errors", "log",   "order"};
     struct walk w = {.store = store, .queue = queue, .each = each, .context = context};
-    struct id_set ready = {0};
+    struct wr_id_set ready = {0};
     enum weir_err rc = ask_engine(&w, err);
 
     if (rc == WEIR_OK)
@@ -539,7 +397,8 @@ wr_audit_deep(struct wr_store *store, struct wr_queue *queue, weir_finding_fn ea
         rc = walk_one(&w, names[i], &ready, err);
     if (rc == WEIR_OK)
         rc = walk_unique(&w, err);
-    set_fini(&ready);
+    wr_id_set_fini(&ready);
+    wr_said_fini(&w.said);
     *findings = w.findings;
     return rc;
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "audit/audit.h"
 #include "base/clock.h"
 
 static struct wr_admit
@@ -395,6 +396,38 @@ a_long_line_costs_the_first_nothing_R07(void **state)
     rig_assert_equations(0);
 }
 
+static bool
+note_finding(const char *kind, const char *id, const char *detail, void *context)
+{
+    char *text = context;
+
+    (void)detail;
+    snprintf(text + strlen(text), 256 - strlen(text), "%s %s;", kind, id);
+    return true;
+}
+
+/* It stands in several structures, and each is walked. */
+static void
+each_fault_of_a_line_is_found_once_R07(void **state)
+{
+    char text[256] = "";
+    size_t n;
+
+    (void)state;
+    put("A", "g");
+    put("B", "g");
+    put("C", "g");
+    redis_do(rig.redis, "ZADD %s 5 B", rig_key(WR_QUEUE_KEY_delayed));
+    redis_do(rig.redis, "HDEL %s =C", rig_key(WR_QUEUE_KEY_order));
+    redis_do(rig.redis, "ZADD %s 7 A", rig_key(WR_QUEUE_KEY_dead));
+    assert_int_equal(
+        wr_audit_deep(rig.store, rig.queue, note_finding, text, &n, &rig.err), WEIR_OK);
+    assert_int_equal(n, 3);
+    assert_non_null(strstr(text, "out_of_line B;"));
+    assert_non_null(strstr(text, "not_let_in C;"));
+    assert_non_null(strstr(text, "two_places A;"));
+}
+
 int
 main(void)
 {
@@ -410,6 +443,7 @@ main(void)
         RIG_TEST(another_record_keeps_the_place_another_key_gives_it_up_R07),
         RIG_TEST(what_was_taken_by_hand_holds_nobody_for_ever_R07),
         RIG_TEST(a_long_line_costs_the_first_nothing_R07),
+        RIG_TEST(each_fault_of_a_line_is_found_once_R07),
     };
 
     return RIG_MAIN(tests);
