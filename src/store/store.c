@@ -355,6 +355,8 @@ run_once(struct wr_call *c, int64_t deadline_ms, struct weir_error *err)
 static enum weir_err
 run_until(struct wr_call *c, int64_t deadline_ms, struct weir_error *err)
 {
+    int64_t tenth = c->store->timeout_ms / 10,
+            cap = tenth < BACKOFF_CAP_MS ? tenth : BACKOFF_CAP_MS;
     bool unknown = false;
 
     for (unsigned failures = 0;; failures++) {
@@ -364,7 +366,7 @@ run_until(struct wr_call *c, int64_t deadline_ms, struct weir_error *err)
             unknown = true;
         if (!is_passing(rc))
             return rc;
-        if (!wr_backoff_sleep(failures, BACKOFF_CAP_MS, deadline_ms)) {
+        if (!wr_backoff_sleep(failures, cap, deadline_ms)) {
             if (unknown && rc != WEIR_E_NO_REPLY)
                 return wr_fail(err, WEIR_E_NO_REPLY, 0,
                                "%s: sent, no answer, and now Redis is away",

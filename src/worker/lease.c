@@ -21,6 +21,7 @@
 #include "base/log.h"
 #include "worker/worker_internal.h"
 
+#define RENEWALS 4          /* in a lease: two may fail before its jobs are stopped */
 #define WAITING_MAX_MS 2000 /* a job that waits longer for its slot is not renewed */
 #define IO_SLACK_MS 5000    /* a call of the I/O thread may take this long */
 #define OVERTIME_MS 5000    /* beyond timeout and kill time */
@@ -370,12 +371,13 @@ must_renew_now(struct wr_lease_thread *t)
 static void
 renew(struct wr_lease_thread *t)
 {
-    int64_t period = t->worker->lease_ms / 3;
+    int64_t period = t->worker->lease_ms / RENEWALS, began = wr_clock_ms();
     bool well;
 
     take_back(t);
     well = renew_all(t);
-    atomic_store(&t->renew_at_ms, wr_clock_ms() + (well ? period : period / 4 + 1));
+    /* One that failed after a while is repeated at once. */
+    atomic_store(&t->renew_at_ms, began + (well ? period : period / 4 + 1));
     set_free(t);
 }
 
