@@ -63,6 +63,12 @@ struct weir_plugin {
      * Without one they see the worker's. NULL: none. */
     weir_startup_fn startup;
     weir_shutdown_fn shutdown;
+    /* Around each job of this plugin's handlers and no others, in the slot's thread, as
+     * weir_worker_on_job_start() and _on_job_end() say; inside the worker's own hooks:
+     * its start, this start, the handler, this end, its end. context is that of the
+     * handlers. NULL, or a table that ends before them: none. */
+    weir_job_start_fn job_start;
+    weir_job_end_fn job_end;
 };
 
 /* Of an array of handlers. */

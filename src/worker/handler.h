@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <weir/worker.h>
+#include <weir/handler.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
@@ -145,9 +145,9 @@ struct wr_plugin {
     char *path;
     char *types; /* of its handlers, one behind the other, each NUL-ended */
     size_t types_len;
-    void *library; /* in a child: of dlopen */
-    const struct weir_plugin *table;
-    void *context; /* of its startup hook */
+    void *library;            /* in a child: of dlopen */
+    struct weir_plugin table; /* a copy: of an older one the end is zero */
+    void *context;            /* of its startup hook */
 };
 
 /* Looks at the file in a process of its own. E_CONFIG. */

@@ -23,6 +23,8 @@
 
 #define HANDLERS_MAX 1000
 #define LOOK_MS 30000 /* a constructor may take as long */
+/* Of a table as the first header of this ABI had it. */
+#define FIRST_SIZE offsetof(struct weir_plugin, job_start)
 
 struct handler_plugin {
     struct wr_handler base;
@@ -38,9 +40,16 @@ plugin_run(struct wr_handler *handler, struct weir_delivery *d)
 {
     struct handler_plugin *h = (struct handler_plugin *)handler;
 
-    if (h->plugin->table->startup)
+    const struct weir_plugin *t = &h->plugin->table;
+    enum weir_outcome outcome = WEIR_RETRY;
+
+    if (t->startup)
         d->context = h->plugin->context;
-    return h->fn(d, h->context);
+    if (!t->job_start || wr_hook_start(t->job_start, d, d->context))
+        outcome = h->fn(d, h->context);
+    if (t->job_end)
+        t->job_end(d, outcome, d->context);
+    return outcome;
 }
 
 static void
@@ -124,7 +133,7 @@ check_table(const struct weir_plugin *t, const char *path, struct weir_error *er
                        "plugin %.200s: built for handler ABI %u, this is %d: build it "
                        "again with this version's weir/handler.h",
                        path, (unsigned)t->abi, WEIR_HANDLER_ABI);
-    if (t->struct_size < sizeof(*t) || t->handler_size < sizeof(struct weir_handler))
+    if (t->struct_size < FIRST_SIZE || t->handler_size < sizeof(struct weir_handler))
         return wr_fail(err, WEIR_E_CONFIG, 0,
                        "plugin %.200s: its table says sizes that no header had", path);
     return check_handlers(t, path, err);
@@ -133,6 +142,8 @@ check_table(const struct weir_plugin *t, const char *path, struct weir_error *er
 static enum weir_err
 open_library(struct wr_plugin *p, struct weir_error *err)
 {
+    const struct weir_plugin *found;
+    enum weir_err rc;
     const char *why;
 
     p->library = dlopen(p->path, RTLD_NOW | RTLD_LOCAL);
@@ -143,13 +154,18 @@ open_library(struct wr_plugin *p, struct weir_error *err)
         return wr_fail(err, WEIR_E_CONFIG, 0, "plugin %.200s: %.250s", p->path,
                        why ? why : "cannot be loaded");
     }
-    p->table = dlsym(p->library, "weir_plugin");
-    if (!p->table)
+    found = dlsym(p->library, "weir_plugin");
+    if (!found)
         return wr_fail(err, WEIR_E_CONFIG, 0,
                        "plugin %.200s: not a plugin, it has no symbol weir_plugin (see "
                        "weir/handler.h)",
                        p->path);
-    return check_table(p->table, p->path, err);
+    rc = check_table(found, p->path, err);
+    if (rc == WEIR_OK) /* of an older one the end is missing, of a newer one unknown */
+        memcpy(&p->table, found,
+               found->struct_size < sizeof(p->table) ? found->struct_size
+                                                     : sizeof(p->table));
+    return rc;
 }
 
 /* ---- looking ---- */
@@ -213,8 +229,8 @@ look_and_tell(struct wr_plugin *p, int fd)
 
     signal(SIGPIPE, SIG_IGN);
     if (open_library(p, &look.err) == WEIR_OK) {
-        for (size_t i = 0; i < p->table->handlers_n; i++) {
-            const char *type = handler_at(p->table, i)->type;
+        for (size_t i = 0; i < p->table.handlers_n; i++) {
+            const char *type = handler_at(&p->table, i)->type;
 
             wr_buf_add(&types, type, strlen(type) + 1);
         }
@@ -336,7 +352,7 @@ wr_plugin_free(struct wr_plugin *p)
 static enum weir_err
 bind_handler(struct handler_plugin *h, struct weir_error *err)
 {
-    const struct weir_plugin *t = h->plugin->table;
+    const struct weir_plugin *t = &h->plugin->table;
 
     for (size_t i = 0; i < t->handlers_n; i++) {
         const struct weir_handler *found = handler_at(t, i);
@@ -365,8 +381,8 @@ wr_plugin_load(struct wr_plugin *p, struct wr_handler *handlers, struct weir_err
         if (h->ops == &plugin_ops && own->plugin == p)
             rc = bind_handler(own, err);
     }
-    if (rc == WEIR_OK && p->table->startup)
-        rc = p->table->startup(&p->context, err);
+    if (rc == WEIR_OK && p->table.startup)
+        rc = p->table.startup(&p->context, err);
     if (rc != WEIR_OK && err->code == WEIR_OK)
         return wr_fail(err, rc, 0, "plugin %.200s: its startup hook failed", p->path);
     return rc;
@@ -375,6 +391,6 @@ wr_plugin_load(struct wr_plugin *p, struct wr_handler *handlers, struct weir_err
 void
 wr_plugin_unload(struct wr_plugin *p)
 {
-    if (p->table && p->table->shutdown)
-        p->table->shutdown(p->context);
+    if (p->table.shutdown)
+        p->table.shutdown(p->context);
 }

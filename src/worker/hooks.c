@@ -25,21 +25,28 @@ end_hook(struct wr_run *run)
         atomic_store(&run->d.stop_at_ms, 0);
 }
 
+bool
+wr_hook_start(weir_job_start_fn start, struct weir_delivery *d, void *context)
+{
+    struct weir_error err = {0};
+    enum weir_err rc = start(d, context, &err);
+
+    if (rc != WEIR_OK)
+        weir_delivery_set_error(d, "the hook before the job: %.400s",
+                                err.text[0] ? err.text : weir_err_name(rc));
+    return rc == WEIR_OK;
+}
+
 /* False: the handler is not to be called, the attempt failed. */
 static bool
 call_start(struct wr_run *run, void *context)
 {
-    struct weir_error err = {0};
-    enum weir_err rc;
+    bool ok;
 
     begin_hook(&run->d);
-    rc = run->d.hooks->start(&run->d, context, &err);
+    ok = wr_hook_start(run->d.hooks->start, &run->d, context);
     end_hook(run);
-    if (rc == WEIR_OK)
-        return true;
-    weir_delivery_set_error(&run->d, "the hook before the job: %.400s",
-                            err.text[0] ? err.text : weir_err_name(rc));
-    return false;
+    return ok;
 }
 
 static enum weir_outcome

@@ -20,10 +20,12 @@ static void
 note_facts(struct wr_run *run, enum wr_verdict kind)
 {
     const struct wr_exec_end *e = &run->d.exec;
-    struct wr_attempt a = {.wall_ms = run->took_ms, .is_command = run->d.has_exec};
+    bool given_up = wr_run_is_given_up(run);
+    struct wr_attempt a = {.wall_ms = given_up ? run->stead.took_ms : run->took_ms,
+                           .is_command = !given_up && run->d.has_exec};
     struct wr_buf text = {0};
 
-    if (run->took_ms < 0 || (kind == WR_VERDICT_ACK && run->d.record.keep_ms == 0))
+    if (a.wall_ms < 0 || (kind == WR_VERDICT_ACK && run->d.record.keep_ms == 0))
         return;
     if (a.is_command) {
         a.wall_ms = e->start_errno != 0 ? a.wall_ms : e->wall_ms;
@@ -137,16 +139,17 @@ static void
 fill_answer(const struct wr_run *run, struct wr_answer *a)
 {
     const struct weir_delivery *d = &run->d;
+    bool given_up = wr_run_is_given_up(run);
 
     *a = (struct wr_answer){
         .id = wr_span_str(d->id),
         .token = wr_span_str(d->state.token),
-        .result = wr_buf_span(&d->result),
-        .follow = wr_buf_span(&d->follow),
-        .delay_ms = d->delay_ms,
+        .result = given_up ? wr_span_str("") : wr_buf_span(&d->result),
+        .follow = given_up ? wr_span_str("") : wr_buf_span(&d->follow),
+        .delay_ms = given_up ? run->stead.delay_ms : d->delay_ms,
         .snoozed = strcmp(run->reason, "snoozed") == 0,
         .reason = strcmp(run->reason, "permanent") == 0 ? "permanent" : "attempts",
-        .text = wr_span_str(d->error),
+        .text = wr_span_str(given_up ? run->stead.error : d->error),
         .facts = wr_span_str(run->facts),
     };
 }
@@ -160,7 +163,8 @@ say_answered(const struct wr_run *run, enum wr_verdict kind, enum wr_answered wo
         wr_log_warn("job %s: %s refused, the job is somebody else's now", run->d.id,
                     names[kind]);
     else
-        wr_log_debug("job %s: %s %s", run->d.id, names[kind], run->d.error);
+        wr_log_debug("job %s: %s %s", run->d.id, names[kind],
+                     wr_run_is_given_up(run) ? run->stead.error : run->d.error);
 }
 
 /* For `weir worker ls`. What was handed back is no run that ended. */
@@ -280,8 +284,9 @@ fill_answers(const struct wr_pending *p, struct wr_answer *out, size_t max)
 
     for (struct wr_run *run = p->first; run && n < max && bytes < WR_BATCH_BYTES;
          run = run->next) {
-        fill_answer(run, &out[n++]);
-        bytes += run->d.result.len + run->d.follow.len;
+        fill_answer(run, &out[n]);
+        bytes += out[n].result.len + out[n].follow.len;
+        n++;
     }
     return n;
 }

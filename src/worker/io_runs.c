@@ -22,9 +22,8 @@ abandon(struct wr_io *io, struct wr_run *run)
         return; /* it has just ended */
     wr_log_error("job %s ignores its timeout: its handler hangs, this child is replaced",
                  run->d.id);
-    run->took_ms = wr_clock_ms() - run->d.started_ms;
     wr_io_put_answer(wr_io_line_of(io, run->queue),
-                     wr_judge_stopped(run, WR_STOP_TIMEOUT), run);
+                     wr_judge_given_up(run, WR_STOP_TIMEOUT), run);
     io->replace = true;
 }
 

@@ -163,7 +163,7 @@ hand_back(struct wr_io *io)
         wr_log_error("job %s: its handler did not stop, it ends with this child",
                      run->d.id);
         wr_io_put_answer(wr_io_line_of(io, run->queue),
-                         wr_judge_stopped(run, (enum wr_stop)atomic_load(&run->d.stop)),
+                         wr_judge_given_up(run, (enum wr_stop)atomic_load(&run->d.stop)),
                          run);
     }
     pthread_mutex_unlock(&r->mu);

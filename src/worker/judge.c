@@ -1,7 +1,9 @@
 /* What the end of a run means for its job. No I/O: the answer is given by io_answer.c. */
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/rand.h"
 #include "base/text.h"
 #include "model/retry.h"
@@ -10,19 +12,44 @@
 #define NO_HANDLER_MS 5000
 #define NEWER_FORMAT_MS 30000
 
+/* What is told of the run: of one that was given up not in its delivery, which its thread
+ * goes on using. */
+static void say(struct wr_run *run, const char *fmt, ...) WEIR_PRINTF(2, 3);
+
+static void
+say(struct wr_run *run, const char *fmt, ...)
+{
+    char text[sizeof(run->stead.error)];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    if (wr_run_is_given_up(run))
+        snprintf(run->stead.error, sizeof(run->stead.error), "%s", text);
+    else
+        weir_delivery_set_error(&run->d, "%s", text);
+}
+
+static int64_t *
+delay_of(struct wr_run *run)
+{
+    return wr_run_is_given_up(run) ? &run->stead.delay_ms : &run->d.delay_ms;
+}
+
 /* A failure: again by policy, or dead when its attempts are used up. */
 static enum wr_verdict
 fail_run(struct wr_run *run)
 {
-    struct weir_delivery *d = &run->d;
-    int64_t attempts = d->state.attempts + 1;
+    const struct weir_delivery *d = &run->d;
+    int64_t attempts = d->state.attempts + 1, *delay_ms = delay_of(run);
     struct wr_backoff backoff;
     uint64_t random;
 
-    d->delay_ms = d->delay_ms < 0 ? -1 : d->delay_ms;
+    *delay_ms = *delay_ms < 0 ? -1 : *delay_ms;
     if (attempts > d->record.max_retry)
         return WR_VERDICT_BURY;
-    if (d->delay_ms < 0) {
+    if (*delay_ms < 0) {
         char spec[256];
 
         snprintf(spec, sizeof(spec), "%.*s", (int)d->record.backoff.len,
@@ -30,7 +57,7 @@ fail_run(struct wr_run *run)
         if (!wr_backoff_parse(spec, &backoff))
             (void)wr_backoff_parse(NULL, &backoff);
         wr_rand_bytes(&random, sizeof(random));
-        d->delay_ms = wr_backoff_delay_ms(&backoff, attempts, random);
+        *delay_ms = wr_backoff_delay_ms(&backoff, attempts, random);
     }
     return WR_VERDICT_RETRY;
 }
@@ -75,10 +102,11 @@ judge_unknown(struct wr_run *run)
     return WR_VERDICT_RETRY;
 }
 
-enum wr_verdict
-wr_judge_stopped(struct wr_run *run, enum wr_stop stop)
+/* Of a run that was told to stop for this reason. */
+static enum wr_verdict
+judge_stopped(struct wr_run *run, enum wr_stop stop)
 {
-    struct weir_delivery *d = &run->d;
+    const struct weir_delivery *d = &run->d;
     char limit[32];
 
     run->reason = "failed";
@@ -88,17 +116,17 @@ wr_judge_stopped(struct wr_run *run, enum wr_stop stop)
     case WR_STOP_SHUTDOWN:
         if (d->state.interrupted < WR_INTERRUPTED_MAX)
             return WR_VERDICT_RELEASE;
-        weir_delivery_set_error(d, "interrupted too often");
+        say(run, "interrupted too often");
         break;
     case WR_STOP_TIMEOUT:
         wr_text_show_duration(atomic_load(&d->limit_ms) > 0 ? atomic_load(&d->limit_ms)
                                                             : d->record.timeout_ms,
                               limit, sizeof(limit));
-        weir_delivery_set_error(d, "timeout after %s", limit);
+        say(run, "timeout after %s", limit);
         break;
     case WR_STOP_CANCELLED:
-        weir_delivery_set_error(d, "cancelled");
-        d->delay_ms = 0; /* the script ends it as cancelled */
+        say(run, "cancelled");
+        *delay_of(run) = 0; /* the script ends it as cancelled */
         return WR_VERDICT_RETRY;
     case WR_STOP_LOST:
         return WR_VERDICT_RELEASE; /* refused if it is somebody else's by now */
@@ -108,12 +136,20 @@ wr_judge_stopped(struct wr_run *run, enum wr_stop stop)
 }
 
 enum wr_verdict
+wr_judge_given_up(struct wr_run *run, enum wr_stop why)
+{
+    run->stead = (struct wr_in_its_stead){.delay_ms = -1,
+                                          .took_ms = wr_clock_ms() - run->d.started_ms};
+    return judge_stopped(run, why);
+}
+
+enum wr_verdict
 wr_judge(struct wr_run *run)
 {
     enum wr_stop stop = (enum wr_stop)atomic_load(&run->d.stop);
 
     if (stop != WR_STOP_NONE && !(run->handler && run->outcome == WEIR_DONE))
-        return wr_judge_stopped(run, stop);
+        return judge_stopped(run, stop);
     if (!run->handler)
         return judge_unknown(run);
     if (run->d.not_taken) {

@@ -129,6 +129,13 @@ enum wr_run_phase {
     WR_RUN_ABANDONED
 };
 
+/* Of a run that was given up: its thread still writes into the delivery, so what is
+ * answered in its stead stands here. */
+struct wr_in_its_stead {
+    char error[256];
+    int64_t delay_ms, took_ms;
+};
+
 struct wr_run {
     struct weir_delivery d;
     struct wr_run *next; /* in the list it stands in; guarded by that list's lock */
@@ -145,6 +152,7 @@ struct wr_run {
     _Atomic int64_t fence_ms;  /* monotonic: renewed since, or stopped before then */
     int64_t stopped_ms;        /* when it was told to stop; 0: not */
     int64_t took_ms;           /* its handler; -1: it was not called */
+    struct wr_in_its_stead stead; /* valid when ABANDONED */
     char facts[WR_FACTS_MAX + 1]; /* of its answer */
     int verdict;           /* enum wr_verdict: of one whose output is being stored */
     int64_t wait_until_ms; /* how long its answer waits for that */
@@ -152,6 +160,12 @@ struct wr_run {
     bool answered; /* abandoned, and its answer is given */
     bool in_use;   /* held: renewed, fenced; with answered guarded by mu */
 };
+
+static inline bool
+wr_run_is_given_up(const struct wr_run *run)
+{
+    return atomic_load(&run->phase) == WR_RUN_ABANDONED;
+}
 
 /* What a thread took for itself: short jobs are dealt several at a time. They can be
  * recalled while they have not started. */
@@ -226,6 +240,8 @@ struct wr_run *wr_runner_take_waiting(struct wr_runner *r);
 
 /* ---- hooks.c ---- */
 
+/* The hook before a job; false: the attempt failed, and why is its error. */
+bool wr_hook_start(weir_job_start_fn start, struct weir_delivery *d, void *context);
 /* Calls the handler, and the hooks around it. Slot thread. */
 enum weir_outcome wr_hooks_run(struct wr_run *run);
 
@@ -257,8 +273,8 @@ bool wr_follow_up(struct wr_run *run);
 /* Of a run that finished: sets its reason, delay and error text. A success wins over a
  * late stop; else the stop over what the handler said. */
 enum wr_verdict wr_judge(struct wr_run *run);
-/* Of a run that was told to stop for this reason. */
-enum wr_verdict wr_judge_stopped(struct wr_run *run, enum wr_stop stop);
+/* Of one whose thread does not come back; it is ABANDONED. */
+enum wr_verdict wr_judge_given_up(struct wr_run *run, enum wr_stop why);
 
 /* ---- lease.c ---- */
 

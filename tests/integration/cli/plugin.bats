@@ -15,6 +15,8 @@ setup_file() {
     start_server main
     build plugin.so examples/plugin.c -Wall -Wextra -Werror
     build crash.so tests/plugin/crash.c -O0 -w
+    build hooks.so tests/plugin/hooks.c -Wall -Wextra -Werror
+    build old.so tests/plugin/hooks.c -DOLD -w
 }
 teardown_file() { stop_server main; }
 setup() {
@@ -168,4 +170,32 @@ started_twice() { [ "$(starts_of pill)" -ge 2 ]; }
     "$WEIR" enqueue greet zoe --id z
     exits 0 "$WEIR" work -q default --plugin "$BATS_FILE_TMPDIR/linked.so" --once
     [ "$("$WEIR" job result z)" = 'hello zoe' ]
+}
+
+@test "hooks of a plugin stand around its own jobs, and a start that refuses fails the attempt" {
+    export HOOKS=$BATS_TEST_TMPDIR/hooks
+    for id in good fail refuse add; do "$WEIR" enqueue hooked $id --id $id --retry 0; done
+    "$WEIR" enqueue tell --id t # of another plugin
+    "$WEIR" enqueue up abc --id u
+    exits 0 "$WEIR" work -q default -c 1 --drain --plugin "$BATS_FILE_TMPDIR/hooks.so" --plugin "$crash" \
+        --exec 'up=tr a-z A-Z'
+    [ "$(grep good "$HOOKS")" = $'start good own\nrun good\nend good own 0 ' ]
+    [ "$(grep fail "$HOOKS" | cut -d ' ' -f 1 | tr '\n' ' ')" = 'start run end ' ]
+    [ "$(grep -c refuse "$HOOKS")" = 2 ] # not run, and its end is told why
+    grep -q '^end refuse own 1 the hook before the job: not today$' "$HOOKS"
+    [ "$(job refuse '[.state, .attempts]')" = '["dead",1]' ]
+    [[ "$(job refuse .error)" == *'not today'* ]]
+    [ "$("$WEIR" job result good)" = mine ]
+    [ "$("$WEIR" job result add)" = "the hook's" ]
+    [ "$("$WEIR" job result t)" = 'of this plugin' ]
+    [ "$("$WEIR" job result u)" = ABC ]
+    [ "$(grep -cE ' (t|u) ' "$HOOKS")" = 0 ]
+}
+
+@test "a plugin whose table ends before the hooks goes on working" {
+    export HOOKS=$BATS_TEST_TMPDIR/hooks
+    "$WEIR" enqueue hooked good --id good --retry 0
+    exits 0 "$WEIR" work -q default --once --plugin "$BATS_FILE_TMPDIR/old.so"
+    [ "$("$WEIR" job result good)" = mine ]
+    [ "$(cat "$HOOKS")" = 'run good' ]
 }
