@@ -422,12 +422,16 @@ bytes_bound_a_step_but_never_below_one_job_A22(void **state)
 static void
 a_job_whose_body_is_gone_dies_on_the_way_A17(void **state)
 {
+    const struct wr_waiter waiter = {"ch/1", 30000};
     enum rig_engine to = other();
+    bool ended;
 
     (void)state;
     rig_put_many("A B C");
+    assert_int_equal(wr_store_wait(rig.store, rig.queue, wr_span_str("B"), &waiter, false,
+                                   &ended, &rig.err),
+                     WEIR_OK);
     rig_lose_body("B");
-    redis_do(rig.redis, "HSET %s B ch/1\\ 1896000000000", rig_key(WR_QUEUE_KEY_waiters));
     move_to(to, 2);
     assert_string_equal(redis_do(rig.redis, "EXISTS %s", rig_key(WR_QUEUE_KEY_waiters)),
                         "0"); /* who waits for it is told */
