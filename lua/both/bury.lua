@@ -44,14 +44,12 @@
 --- @include answer
 --- @include errors
 --- @include dead
---- @include engine
+--- @include opens
 --- @include touch
 
 -- Decide.
 local now = clock(now_arg)
-local q = redis.call('HMGET', config, 'engine', 'paused')
-k.paused = q[2]
-local word = engine_word(q[1], k.stats, k.jobs, k.ready or k.stream)
+local word = opens(k)
 if word then
   return {word}
 end

@@ -42,12 +42,10 @@
 --
 -- Reply: word, then answer, detail of every item.
 --- @include cancel
---- @include engine
+--- @include opens
 
 -- Decide.
-local q = redis.call('HMGET', config, 'engine', 'paused')
-k.paused = q[2]
-local word = engine_word(q[1], k.stats, k.jobs, k.ready or k.stream)
+local word = opens(k)
 if word then
   return {word}
 end

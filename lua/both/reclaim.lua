@@ -49,23 +49,17 @@
 -- one lease: live workers renew in that time, so an outage charges nobody.
 --- @include reclaim
 --- @include leases
---- @include engine
+--- @include opens
 --- @include wake
---- @include touch
 
 -- Decide.
 local now, later = clock(now_arg)
-local q = redis.call('HMGET', config, 'engine', 'paused')
-k.paused = q[2]
-local word = engine_word(q[1], k.stats, k.jobs, k.ready or k.stream)
+local word = opens(k)
 if word then
   return {word}
 end
-ended_touch(k)
+reclaim_touch(k)
 leases_touch(k)
-touch('HLEN', jobs, state, results, errors, log, stats, claims, unique, order, progress)
-touch('ZCARD', delayed, dead)
-touch('LLEN', wake, due)
 local jump = gap ~= '' and math.abs((now - last) - gap) > 1000
 if quiet == '1' or gap == '' or tonumber(gap) > lease / 2 or jump then
   redis.call('SET', heartbeat_reclaim, digits(now), 'EX', 30)
@@ -78,6 +72,6 @@ local lost, more = leases_over(k, now, lease, limit)
 leases_pull_back(k, now, lease, lease_max)
 local front, wait, died, cancelled = reclaim_jobs(k, lost, now, later)
 redis.call('SET', heartbeat_reclaim, digits(now), 'EX', 30)
-wake_worker(k, q[2])
+wake_worker(k, k.paused)
 return {more and 'MORE' or 'OK', digits(now), digits(leases_left(k, now)), digits(front),
         digits(wait), digits(died), digits(cancelled)}

@@ -45,23 +45,17 @@
 -- position, word.
 --- @include reclaim
 --- @include claims
---- @include engine
+--- @include opens
 --- @include wake
---- @include touch
 
 -- Decide.
 local now, later = clock(now_arg)
-local q = redis.call('HMGET', config, 'engine', 'paused')
-k.paused = q[2]
-local word = engine_word(q[1], k.stats, k.jobs, k.ready or k.stream)
+local word = opens(k)
 if word then
   return {word}
 end
-ended_touch(k)
+reclaim_touch(k)
 held_touch(k)
-touch('HLEN', jobs, state, results, errors, log, stats, claims, unique, order, progress)
-touch('ZCARD', delayed, dead)
-touch('LLEN', wake, due)
 local _, last_call = claims_of(claims, worker)
 local lost, notes, named = {}, {}, {}
 
@@ -89,5 +83,5 @@ held_sort(lost)
 -- Apply.
 local front, wait, died, cancelled = reclaim_jobs(k, lost, now, later, death)
 redis.call('HDEL', claims, worker)
-wake_worker(k, q[2])
+wake_worker(k, k.paused)
 return {'OK', digits(front), digits(wait), digits(died), digits(cancelled), unpack(notes)}

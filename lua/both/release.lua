@@ -41,14 +41,12 @@
 --- @include answer
 --- @include errors
 --- @include wake
---- @include engine
+--- @include opens
 --- @include touch
 
 -- Decide.
 local now = clock(now_arg)
-local q = redis.call('HMGET', config, 'engine', 'paused')
-k.paused = q[2]
-local word = engine_word(q[1], k.stats, k.jobs, k.ready or k.stream)
+local word = opens(k)
 if word then
   return {word}
 end
@@ -78,5 +76,5 @@ if #ids > 0 then
   redis.call('HSET', state, unpack(states))
   ledger_add(stats, 'released', held_front(k, ids))
 end
-wake_worker(k, q[2])
+wake_worker(k, k.paused)
 return {'OK', unpack(notes)}

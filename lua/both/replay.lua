@@ -45,7 +45,7 @@
 --- @include ledger
 --- @include ready
 --- @include wake
---- @include engine
+--- @include opens
 --- @include touch
 --- @include due
 --- @include order
@@ -53,9 +53,7 @@
 local REPLAY_BYTES = 262144 -- of records that are copied into a stream by one call
 
 -- Decide.
-local q = redis.call('HMGET', config, 'engine', 'paused')
-k.paused = q[2]
-local word = engine_word(q[1], k.stats, k.jobs, k.ready or k.stream)
+local word = opens(k)
 if word then
   return {word}
 end
@@ -130,6 +128,6 @@ if #moved > 0 then
     order_join(k, lines)
   end
   ledger_add(stats, 'replayed', #moved)
-  wake_worker(k, q[2])
+  wake_worker(k, k.paused)
 end
 return {'OK', digits(#moved), digits(looked), unpack(notes)}

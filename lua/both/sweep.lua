@@ -36,7 +36,7 @@
 -- None of them is counted by the ledger. Reply: word, the two cursors (0: round
 -- done), how many were removed; consumers, idle by the server's own time, are not counted.
 --- @include clock
---- @include engine
+--- @include opens
 --- @include consumers
 --- @include touch
 --- @include stand
@@ -46,9 +46,7 @@ local PROGRESS_MAX = 100000 -- jobs that are over and whose progress is kept
 
 -- Decide.
 local now = clock(now_arg)
-local q = redis.call('HMGET', config, 'engine', 'paused')
-k.paused = q[2]
-local word = engine_word(q[1], k.stats, k.jobs, k.ready or k.stream)
+local word = opens(k)
 if word then
   return {word}
 end

@@ -12,9 +12,19 @@
 --- @include remove
 --- @include due
 --- @include dead
+--- @include touch
 --- @include progress_over
 
 local LOSS_DELAY_MAX = 3600000
+
+-- reclaim_touch(k): reads what reclaim_jobs() may write, but for the places of the engine.
+local function reclaim_touch(k)
+  ended_touch(k)
+  touch('HLEN', k.jobs, k.state, k.results, k.errors, k.log, k.stats, k.claims, k.unique, k.order,
+        k.progress)
+  touch('ZCARD', k.delayed, k.dead)
+  touch('LLEN', k.wake, k.due)
+end
 
 -- A state that was deleted by hand is made anew, so that the job lives on.
 local function lost_state(k, text, now)
