@@ -42,20 +42,19 @@
 --- @include engine
 --- @include touch
 
-local now = clock(now_arg)
 local q = redis.call('HMGET', config, 'engine', 'paused')
 k.paused = q[2]
 local word = engine_word(q[1], k.stats, k.jobs, k.ready or k.stream)
 if word then
   return {word}
 end
-ended_touch(k)
+ended_touch(k, only_item(ARGV, ITEM_FIRST, ITEM_WORDS))
 remove_touch(k)
-touch('HLEN', jobs)
 local plain = {}
 local held, notes = answer_check(k, ARGV, ITEM_FIRST, ITEM_WORDS, worker, plain)
 if #held > 0 then
   touch('ZCARD', kept)
 end
+local now = #held > 0 and clock(now_arg)
 ack_apply(k, ARGV, ITEM_FIRST, ITEM_WORDS, held, notes, plain, now)
 return {'OK', unpack(notes)}

@@ -87,8 +87,7 @@ local r = {worker = worker, call = call, free = tonumber(free), ahead = tonumber
   lease = tonumber(lease), bytes = tonumber(bytes), paused = q[2], long = q[3],
   types = types, keep = keep, generation = q[4], knows = {}}
 remove_touch(k)
-ended_touch(k)
-touch('HLEN', jobs)
+ended_touch(k, only_item(ARGV, ITEM_FIRST, ITEM_WORDS))
 local plan = reserve_plan(k, r, now)
 local twice = stands_twice(plan.lost, held, plain)
 if #held > 0 or twice then -- what only a second plan knows

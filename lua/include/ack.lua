@@ -51,14 +51,12 @@ local function ack_store(k, kept)
   return bytes
 end
 
-local function ack_apply(k, argv, first, words, held, notes, gone, now)
-  if #held + #gone == 0 then
-    answer_count(k, notes)
-    return
-  end
-
-  ledger_add(k.stats, 'done', #held + #gone) -- stats was not read: it comes first
-  local ids, kept, states, results, bytes, large = {unpack(gone)}, {}, {}, {}, 0, 0
+-- The deliveries of which more is to be known than that they are over: they hold a unique
+-- key, or keep a result. Adds the ids of all to ids, of those that keep nothing to gone.
+-- Answers those that are kept as score, id, ..., and whether their results were dropped.
+--- @rare ack_held
+local function ack_held(k, argv, held, ids, gone, now)
+  local kept, states, results, large = {}, {}, {}, 0
   for _, h in ipairs(held) do
     local flag, key, keep = string.match(h.text, STATE_END)
     local s = (flag ~= '-' or keep ~= '0') and state_read(h.text)
@@ -88,25 +86,39 @@ local function ack_apply(k, argv, first, words, held, notes, gone, now)
       end
     end
   end
+  if #kept == 0 then
+    return kept, false
+  end
 
   local dropped = large > SMALL_RESULTS and memory_is_full()
-  held_finish(k, gone)
-  remove_jobs(k, gone)
-  if #kept > 0 then
-    bytes = ack_store(k, kept)
-    redis.call('ZADD', k.kept, unpack(kept))
-    redis.call('HSET', k.state, unpack(states))
-    if dropped then
-      ack_drop(k, results, now)
-    elseif #results > 0 then
-      redis.call('HSET', k.results, unpack(results))
-      bytes = bytes + large
-    end
-    redis.call('HINCRBY', k.stats, 'kept_bytes', bytes)
-    ledger_add(k.stats, 'kept_in', #kept / 2)
+  local bytes = ack_store(k, kept)
+  redis.call('ZADD', k.kept, unpack(kept))
+  redis.call('HSET', k.state, unpack(states))
+  if dropped then
+    ack_drop(k, results, now)
+  elseif #results > 0 then
+    redis.call('HSET', k.results, unpack(results))
+    bytes = bytes + large
   end
-  answer_count(k, notes)
-  if k.waited then
-    ack_tell(k, argv, first, words, ids, kept, dropped, notes)
+  redis.call('HINCRBY', k.stats, 'kept_bytes', bytes)
+  ledger_add(k.stats, 'kept_in', #kept / 2)
+  return kept, dropped
+end
+
+local function ack_apply(k, argv, first, words, held, notes, gone, now)
+  if #held + #gone > 0 then
+    ledger_add(k.stats, 'done', #held + #gone) -- stats was not read: it comes first
+    local ids, kept, dropped = {unpack(gone)}, {}, false
+    if #held > 0 then
+      kept, dropped = ack_held(k, argv, held, ids, gone, now)
+    end
+    held_finish(k, gone)
+    remove_jobs(k, gone)
+    if k.waited then
+      ack_tell(k, argv, first, words, ids, kept, dropped, notes)
+    end
+  end
+  if #notes > 0 then
+    answer_count(k, notes)
   end
 end

@@ -179,6 +179,7 @@ local function notes_pack(notes)
   return table.concat(out, ',')
 end
 
+--- @rare notes_unpack
 local function notes_unpack(text)
   local notes = {}
   for at, word, detail in string.gmatch(text, '(%d+):(%u+)=?([^,]*)') do

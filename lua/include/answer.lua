@@ -9,6 +9,11 @@
 --- @include touch
 --- @include progress_over
 
+-- only_item(argv, first, words): the id of the one item; nil: there are more, or none.
+local function only_item(argv, first, words)
+  return #argv == first + words - 1 and argv[first] or nil
+end
+
 -- answer_check(k, argv, first, words, worker, plain): items of `words` words each begin
 -- with id and token. Answers the held ones as {id=, token=, text=, at=position of the
 -- item's first word}, and notes as position, word, position, word, ... for all others. Given a
@@ -42,7 +47,9 @@ local function answer_check(k, argv, first, words, worker, plain)
         if flag ~= '-' then
           touch('HLEN', k.progress)
         end
-        unique_next_touch(k, key, id)
+        if key ~= '-' then
+          unique_next_touch(k, key, id)
+        end
         held[#held + 1] = {id = id, text = texts[i], at = first + (i - 1) * words, token = tokens[i]}
       end
     end
@@ -51,6 +58,7 @@ local function answer_check(k, argv, first, words, worker, plain)
 end
 
 -- answer_count(k, notes): books what was refused; for people, not for the sums.
+--- @rare answer_count
 local function answer_count(k, notes)
   local stale = 0
   for i = 2, #notes, 2 do

@@ -12,6 +12,7 @@ local function defaults_of(retry, backoff, keep_progress)
 end
 
 -- defaults_add(tail, defaults): the options that the tail does not name.
+--- @rare defaults_add
 local function defaults_add(tail, defaults)
   local stop = string.find(tail, '\n', 1, true)
   local header, extra = string.sub(tail, 1, stop - 1), ''

@@ -1,6 +1,7 @@
 --- delayed_add(delayed, due, pairs): puts jobs into delayed.
 -- pairs is score, id, score, id, ... The scheduler's leader sleeps until the head
 -- of delayed is due; it is woken when the head becomes an earlier one.
+--- @rare delayed_add
 local function delayed_add(delayed, due, pairs)
   local head = redis.call('ZRANGE', delayed, 0, 0, 'WITHSCORES')[2]
   local first = pairs[1]

@@ -8,6 +8,8 @@
 --- @include errors
 --- @include dead
 --- @include due
+--- @include ended
+--- @include remove
 
 local SHELVE_MS = 5000
 local HEADER = '^%d+ (%S+) %d+([^\n]*)\n'
@@ -104,6 +106,19 @@ local function choose_one(k, r, c, id, text, record, now)
   c.opens = c.opens or string.find(key, '^[^=]+=%a*s')
   c.ends[n] = (options and options ~= '') and {keep, key, max} or false
   return false
+end
+
+-- Apply: what is too late to start is over.
+local function reserve_expire(k, c)
+  local late = {}
+  for i, l in ipairs(c.late) do
+    late[i] = l[1]
+    ended(k, l[1], 'expired', '')
+    unique_free(k.unique, l[2], l[1])
+    unique_next(k, l[2], l[1])
+  end
+  remove_jobs(k, late)
+  ledger_add(k.stats, 'expired_ready', #late)
 end
 
 -- Apply: what this worker cannot run waits a moment for one that can.

@@ -4,9 +4,15 @@
 --- @include log
 
 -- remove_touch(k): reads what most jobs have nothing in. What is empty needs no
--- removal: on a busy queue that saves three commands a script.
+-- removal: that saves three commands a script. k.bare: nothing is stored outside of the stream.
 local function remove_touch(k)
   k.extras, k.silent = {}, true
+  k.bare = ENGINE == 'stream'
+    and redis.call('EXISTS', k.jobs, k.state, k.errors, k.results, k.log) == 0
+  if k.bare then
+    return
+  end
+  redis.call('HLEN', k.jobs)
   if redis.call('EXISTS', k.errors, k.results, k.log) == 0 then
     return
   end
@@ -19,7 +25,7 @@ local function remove_touch(k)
 end
 
 local function remove_jobs(k, ids)
-  if #ids == 0 then
+  if #ids == 0 or k.bare then
     return
   end
   for _, key in ipairs({k.jobs, k.state}) do -- of a stream they are empty often

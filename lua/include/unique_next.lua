@@ -11,6 +11,7 @@
 local PARK_MS = 86400000
 
 -- unique_next_touch(k, word, id): reads what unique_next() may write.
+--- @rare unique_next_touch
 local function unique_next_touch(k, word, id)
   if word == '-' then
     return

@@ -136,6 +136,30 @@ each_end_of_a_job_is_told_once(void **state)
 }
 
 static void
+the_end_of_each_job_of_a_call_is_told(void **state)
+{
+    static const char *const ids[] = {"A", "B", "C"};
+    struct wr_answer answers[3] = {0};
+    enum wr_answered said[3];
+
+    (void)state;
+    listen_to("weir:ended:t");
+    rig_put("A");
+    put_waited("B", "");
+    rig_put("C");
+    rig_take("w", 3);
+    for (size_t i = 0; i < 3; i++) {
+        answers[i].id = wr_span_str(ids[i]);
+        answers[i].token = wr_span_str(rig_token("w", ids[i]));
+    }
+    assert_int_equal(wr_store_ack(rig.store, rig.queue, "w", answers, 3, said, &rig.err),
+                     WEIR_OK);
+    TOLD("B", "done\n");
+    assert_string_equal(heard(), "");
+    rig_assert_sums();
+}
+
+static void
 what_goes_on_is_not_told_as_an_end(void **state)
 {
     (void)state;
@@ -527,6 +551,7 @@ main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, rig_fresh, hang_up)
     const struct CMUnitTest tests[] = {
         TEST(each_end_of_a_job_is_told_once),
+        TEST(the_end_of_each_job_of_a_call_is_told),
         TEST(what_goes_on_is_not_told_as_an_end),
         TEST(a_result_is_told_of_the_delivery_that_holds_the_job),
         TEST(a_worker_that_may_not_publish_ends_its_jobs_all_the_same),

@@ -484,6 +484,17 @@ a_marker_stands_once_however_many_jobs_come_A15(void **state)
     assert_string_equal(redis_do(rig.redis, "LLEN %s", rig_key(WR_QUEUE_KEY_wake)), "1");
 }
 
+/* Who took the marker owes a call: till then a job waits without one. */
+static void
+a_job_whose_marker_is_taken_is_still_known_U07(void **state)
+{
+    (void)state;
+    rig_put("A");
+    redis_do(rig.redis, "DEL %s", rig_key(WR_QUEUE_KEY_wake));
+    assert_int_equal(rig_put("A"), WR_ADMIT_EXISTS);
+    rig_assert_sums();
+}
+
 static void
 a_lost_body_in_processing_does_not_let_its_id_in_again_A17(void **state)
 {
@@ -551,6 +562,7 @@ main(void)
         RIG_TEST(a_new_queue_is_registered_by_its_first_job_A21c),
         RIG_TEST(a_paused_queue_takes_jobs_and_wakes_nobody_A15d),
         RIG_TEST(a_marker_stands_once_however_many_jobs_come_A15),
+        RIG_TEST(a_job_whose_marker_is_taken_is_still_known_U07),
         RIG_LIST_TEST(a_lost_body_in_processing_does_not_let_its_id_in_again_A17),
         RIG_TEST(an_id_without_a_body_is_not_let_in_wherever_it_stands_A17),
     };

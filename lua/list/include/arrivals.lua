@@ -9,11 +9,12 @@
 local function arrivals_ids()
 end
 
--- admit_look(k, has_due): reads what admit_apply() has to know, and may write; an idle queue
--- has neither waiting jobs nor markers, which is seen at once.
+-- admit_look(k, has_due): reads what admit_apply() has to know, and may write. That a queue
+-- has no job and no marker is seen at once: k.empty.
 local function admit_look(k, has_due)
   k.marked, k.has_tombs = false, false
-  if redis.call('EXISTS', k.ready, k.tombs, k.wake) > 0 then
+  k.empty = redis.call('EXISTS', k.jobs, k.ready, k.tombs, k.processing, k.delayed, k.dead, k.kept, k.wake) == 0
+  if not k.empty then
     touch('LLEN', k.ready)
     k.marked = redis.call('LLEN', k.wake) > 0
     k.has_tombs = redis.call('HLEN', k.tombs) > 0
@@ -26,7 +27,7 @@ end
 
 -- records_known(k, ids): the records stored under these ids, each false if there is none.
 local function records_known(k, ids)
-  return redis.call('HMGET', k.jobs, unpack(ids))
+  return k.empty and {} or redis.call('HMGET', k.jobs, unpack(ids))
 end
 
 -- arrivals_store(k, d): the records of d and their places. Answers more notes, or nil.

@@ -30,7 +30,7 @@ local PLACES_FEW = 4
 
 --- @rare places_of_new
 local function places_of_new(k, ids)
-  if redis.call('EXISTS', k.processing, k.delayed, k.dead, k.kept) == 0
+  if k.empty or redis.call('EXISTS', k.processing, k.delayed, k.dead, k.kept) == 0
      or #ids > PLACES_FEW and not bodies_missing(k) then
     return {}
   end

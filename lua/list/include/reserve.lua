@@ -31,19 +31,22 @@ end
 -- deleted by hand, its id may have come in again, and stand twice: here, or also in one of
 -- the sets. Into dead and kept nothing comes that was never delivered.
 local function reserve_choose(k, r, c, now)
-  local want, chosen = r.free + r.ahead, {}
-  c.tombs = redis.call('HLEN', k.tombs)
+  local want, chosen, none = r.free + r.ahead, {}, {}
+  -- Where nothing runs and nothing ran there is nothing to know of a job but its record.
+  local plain = redis.call('EXISTS', k.tombs, k.state, k.processing, k.delayed) == 0
+  c.tombs = plain and 0 or redis.call('HLEN', k.tombs)
   while c.n < want do
-    local slice = r.long and want or math.min(want - c.n, SLICE)
+    -- One more than wanted tells whether that is all.
+    local slice = r.long and want + 1 or math.min(want - c.n + 1, SLICE)
     local ids = redis.call('LRANGE', k.ready, -c.used - slice, -c.used - 1)
     if #ids == 0 then
       c.drained = true
       return
     end
     local marks = c.tombs > 0 and redis.call('HMGET', k.tombs, unpack(ids))
-    local texts = redis.call('HMGET', k.state, unpack(ids))
-    local runs = redis.call('ZMSCORE', k.processing, unpack(ids))
-    local waits = redis.call('ZMSCORE', k.delayed, unpack(ids))
+    local texts = plain and none or redis.call('HMGET', k.state, unpack(ids))
+    local runs = plain and none or redis.call('ZMSCORE', k.processing, unpack(ids))
+    local waits = plain and none or redis.call('ZMSCORE', k.delayed, unpack(ids))
     local records = not r.long and redis.call('HMGET', k.jobs, unpack(ids))
     local placed
     for i = #ids, 1, -1 do
@@ -182,15 +185,7 @@ local function reserve_refuse(k, r, c, now, later)
     lose_body(k, l[1], l[2], now, l[3])
   end
   ledger_add(k.stats, 'lost_body_ready', #c.lost)
-  local late = {}
-  for i, l in ipairs(c.late) do
-    late[i] = l[1]
-    ended(k, l[1], 'expired', '')
-    unique_free(k.unique, l[2], l[1])
-    unique_next(k, l[2], l[1])
-  end
-  remove_jobs(k, late)
-  ledger_add(k.stats, 'expired_ready', #late)
+  reserve_expire(k, c)
   reserve_shelve(k, r, c, now, later)
 end
 

@@ -75,9 +75,12 @@ end
 local function reserve_fresh(k, r, c, now)
   local want, from = r.free + r.ahead, '(' .. k.group['last-delivered-id']
   while c.n < want do
-    local n = r.long and 1 or math.min(want - c.n, SLICE)
+    local n = r.long and 1 or math.min(want - c.n + 1, SLICE) -- one more: is that all?
     local found = redis.call('XRANGE', k.stream, from, '+', 'COUNT', n)
     for i = 1, #found do
+      if c.n == want then
+        return false
+      end
       local entry, flat = found[i][1], found[i][2]
       local record, id, text = flat[2], entry, false
       if #flat ~= 2 or flat[1] ~= 'j' then
@@ -155,15 +158,7 @@ local function reserve_refuse(k, r, c, now, later)
     lose_body(k, l[1], l[2], now, set_of(k, l[1]))
   end
   ledger_add(k.stats, 'lost_body_ready', #c.lost)
-  local late = {}
-  for i, l in ipairs(c.late) do
-    late[i] = l[1]
-    ended(k, l[1], 'expired', '')
-    unique_free(k.unique, l[2], l[1])
-    unique_next(k, l[2], l[1])
-  end
-  remove_jobs(k, late)
-  ledger_add(k.stats, 'expired_ready', #late)
+  reserve_expire(k, c)
   for _, l in ipairs(c.shelved) do
     redis.call('HSET', k.jobs, l[1], l.record)
   end
