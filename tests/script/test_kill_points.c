@@ -120,10 +120,11 @@ static bool
 die_at(const struct kill_act *t, long point, bool whole)
 {
     int before = clients(), status;
-    pid_t child = fork();
+    pid_t child;
 
-    assert_true(child >= 0);
     *was_sent = false;
+    child = fork();
+    assert_true(child >= 0);
     if (child == 0) {
         enum weir_err rc;
 
