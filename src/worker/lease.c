@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "worker/turns.h"
 #include "worker/worker_internal.h"
 
 #define RENEWALS 4          /* in a lease: two may fail before its jobs are stopped */
@@ -37,9 +38,7 @@ struct wr_lease_thread {
     int wake_fd; /* eventfd */
     _Atomic bool hinted, stopping;
     pthread_t thread;
-    pthread_mutex_t mu; /* guards the next line; taken alone */
-    bool renewing, lent;
-    pthread_cond_t changed;
+    struct wr_turns turns;       /* on the connection: renewals go first */
     _Atomic int64_t renew_at_ms; /* written by this thread alone */
     int64_t excused_until_ms;
     size_t held_n;      /* at the last renewal */
@@ -273,72 +272,39 @@ fence_all(struct wr_lease_thread *t)
 
 /* ---- the connection ---- */
 
-static void
-wait_for_change(struct wr_lease_thread *t, int64_t until)
-{
-    struct timespec at = {.tv_sec = until / 1000, .tv_nsec = until % 1000 * 1000000};
-
-    (void)pthread_cond_timedwait(&t->changed, &t->mu, &at);
-}
-
-/* Nobody gets it from now on. Who has it ends in time; should he not, the pool says it to
- * the renewal. */
+/* Who has it ends in time; should he not, the pool says it to the renewal. */
 static void
 take_back(struct wr_lease_thread *t)
 {
-    int64_t deadline = wr_clock_ms() + wr_lease_timeout_ms(t->worker->lease_ms), now;
-    bool lent = true;
+    int64_t deadline = wr_clock_ms() + wr_lease_timeout_ms(t->worker->lease_ms), until;
 
-    while (lent && (now = wr_clock_ms()) < deadline) {
-        int64_t until = fence_all(t);
-
+    do {
+        until = fence_all(t);
         until = until < deadline ? until : deadline;
-        pthread_mutex_lock(&t->mu);
-        t->renewing = true;
-        if (t->lent && until > now)
-            wait_for_change(t, until);
-        lent = t->lent;
-        pthread_mutex_unlock(&t->mu);
-    }
-    if (lent)
-        wr_log_debug("a renewal begins while output is on its way");
-}
-
-static void
-set_free(struct wr_lease_thread *t)
-{
-    pthread_mutex_lock(&t->mu);
-    t->renewing = false;
-    pthread_cond_signal(&t->changed);
-    pthread_mutex_unlock(&t->mu);
+    } while (!wr_turns_claim(&t->turns, until) && wr_clock_ms() < deadline);
 }
 
 bool
 wr_lease_lend(struct wr_lease_thread *t, int64_t *until_ms)
 {
     int64_t timeout = wr_lease_timeout_ms(t->worker->lease_ms), now, until;
-    bool well;
 
-    pthread_mutex_lock(&t->mu);
-    while (t->renewing)
-        pthread_cond_wait(&t->changed, &t->mu);
-    well = !atomic_load(&t->away) || atomic_load(&t->stopping);
-    t->lent = well;
-    pthread_mutex_unlock(&t->mu);
+    wr_turns_take(&t->turns);
+    if (atomic_load(&t->away) && !atomic_load(&t->stopping)) {
+        wr_turns_give(&t->turns);
+        return false;
+    }
     now = wr_clock_ms();
     until = atomic_load(&t->renew_at_ms) + timeout;
     until = until > now + timeout ? until : now + timeout;
     *until_ms = until < now + LENT_MAX_MS ? until : now + LENT_MAX_MS;
-    return well;
+    return true;
 }
 
 void
 wr_lease_give_back(struct wr_lease_thread *t)
 {
-    pthread_mutex_lock(&t->mu);
-    t->lent = false;
-    pthread_cond_signal(&t->changed);
-    pthread_mutex_unlock(&t->mu);
+    wr_turns_give(&t->turns);
 }
 
 struct wr_server *
@@ -378,7 +344,7 @@ renew(struct wr_lease_thread *t)
     well = renew_all(t);
     /* One that failed after a while is repeated at once. */
     atomic_store(&t->renew_at_ms, began + (well ? period : period / 4 + 1));
-    set_free(t);
+    wr_turns_leave(&t->turns);
 }
 
 static void *
@@ -414,18 +380,6 @@ lease_main(void *arg)
     }
 }
 
-static void
-init_lock(struct wr_lease_thread *t)
-{
-    pthread_condattr_t attr;
-
-    pthread_mutex_init(&t->mu, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&t->changed, &attr);
-    pthread_condattr_destroy(&attr);
-}
-
 enum weir_err
 wr_lease_start(const struct weir_worker *w, struct wr_runner *runner, const char *worker,
                _Atomic int64_t *io_tick_ms, struct wr_lease_thread **out,
@@ -442,7 +396,7 @@ wr_lease_start(const struct weir_worker *w, struct wr_runner *runner, const char
     t->runner = runner;
     t->io_tick_ms = io_tick_ms;
     snprintf(t->me, sizeof(t->me), "%s", worker);
-    init_lock(t);
+    wr_turns_init(&t->turns);
     t->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     rc = wr_worker_connect(w, "weir-lease", 1, timeout, &t->server, &t->store, err);
     if (rc == WEIR_OK && pthread_create(&t->thread, NULL, lease_main, t) != 0)
@@ -481,8 +435,7 @@ wr_lease_free(struct wr_lease_thread *t)
 {
     wr_store_free(t->store);
     wr_server_free(t->server);
-    pthread_cond_destroy(&t->changed);
-    pthread_mutex_destroy(&t->mu);
+    wr_turns_fini(&t->turns);
     close(t->wake_fd);
     free(t);
 }

@@ -331,6 +331,9 @@ a_cancel_is_heard_at_once_by_a_worker_that_ends_X01(void **state)
     AWAIT(shared->runs[0] > 0);
     kill(pid, SIGTERM);
     usleep(100000);
+    AWAIT(wait_id() > 0);
+    cut();
+    AWAIT(wait_id() > 0); /* it listens anew */
     cancel(0);
     assert_int_equal(rig_end(pid, 0), 0);
 }
