@@ -155,12 +155,14 @@ static void
 post(struct wr_io *io, int64_t ms, int64_t now)
 {
     struct wr_span argv[KEYS_MAX + 2];
-    bool claims = io->watches && may_claim(io);
     enum weir_err rc;
+    bool claims;
     size_t n;
 
     if (!open_block(io, now))
         return;
+    io->block_ms = ms;
+    claims = io->watches && may_claim(io);
     n = fill_keys(io, argv);
     argv[n++] = wr_span_str(seconds(ms));
     rc = claims ? wr_conn_hold(io->block, argv, n, NULL)
@@ -171,7 +173,6 @@ post(struct wr_io *io, int64_t ms, int64_t now)
     }
     io->posted = true;
     io->posted_ms = now;
-    io->block_ms = ms;
     if (claims && !wr_io_post_claim(io, io->lines, now))
         wr_io_drop_block(io);
 }
@@ -354,7 +355,8 @@ wr_io_take_marker(struct wr_io *io)
         wr_io_drop_block(io);
         return;
     }
-    atomic_store(&io->o->page->contact_ms, wr_clock_ms());
+    if (io->watches)
+        atomic_store(&io->o->page->contact_ms, wr_clock_ms());
     io->timed_out = wr_reply_kind(reply) == WR_REPLY_NIL && io->watches && !io->released;
     io->released = false;
     if (io->timed_out)

@@ -20,6 +20,7 @@
 #include "support/proxy.h"
 
 #define JOBS_MAX 4000
+#define WAIT_LEASE_MS 1500
 #define SOON_MS 3000 /* a worker that missed a marker looks after 5 s */
 
 static struct shared {
@@ -69,16 +70,24 @@ setup(void **state)
 
 /* One queue, and a lease that is long enough: then the claim stands behind the wait. */
 static void
-start_idle_worker(void)
+start_idle_worker_of(size_t slots)
 {
     static const char *const queues[] = {"q", NULL};
 
-    rig_start_with((struct weir_worker_options){.queues = queues, .lease_ms = 15000});
+    rig_start_with((struct weir_worker_options){
+        .queues = queues, .lease_ms = 15000, .concurrency = slots});
 }
 
-/* The connection of the wait, while it waits; 0: there is none now. */
+static void
+start_idle_worker(void)
+{
+    start_idle_worker_of(0);
+}
+
+/* What the server says of the connection of the wait, while it waits; or 0: there is none
+ * now. */
 static int
-wait_id(void)
+wait_field(const char *field)
 {
     const char *line = redis_do(rig.server, "CLIENT LIST TYPE normal");
 
@@ -88,9 +97,15 @@ wait_id(void)
                    *cmd = strstr(line, " cmd=blpop");
 
         if (name && name < line + len && cmd && cmd < line + len)
-            return atoi(line + strlen("id="));
+            return atoi(strstr(line, field) + strlen(field));
     }
     return 0;
+}
+
+static int
+wait_id(void)
+{
+    return wait_field("id=");
 }
 
 static void
@@ -338,6 +353,46 @@ a_cancel_is_heard_at_once_by_a_worker_that_ends_X01(void **state)
     assert_int_equal(rig_end(pid, 0), 0);
 }
 
+/* What stands behind the wait, unread: the claim. */
+static bool
+has_claim(void)
+{
+    return wait_field(" qbuf=") > 0;
+}
+
+/* A claim's lease would count from the begin of the wait. */
+static void
+a_job_has_its_whole_lease_however_long_it_was_waited_for(void **state)
+{
+    static const char *const queues[] = {"q", NULL};
+
+    (void)state;
+    rig_start_with(
+        (struct weir_worker_options){.queues = queues, .lease_ms = WAIT_LEASE_MS});
+    AWAIT(wait_id() > 0);
+    assert_false(has_claim());
+    usleep(WAIT_LEASE_MS * 1000);
+    rig_enqueue(JOB(), "0", "hold");
+    AWAIT(shared->runs[0] > 0);
+    shared->go = 1;
+    check(1);
+}
+
+static void
+the_claim_stands_behind_the_wait_again_after_one_for_hints(void **state)
+{
+    (void)state;
+    start_idle_worker_of(1);
+    AWAIT(has_claim());
+    rig_enqueue(JOB(), "0", "hold");
+    AWAIT(shared->runs[0] > 0);
+    AWAIT(wait_id() > 0);
+    assert_false(has_claim());
+    shared->go = 1;
+    AWAIT(has_claim());
+    check(1);
+}
+
 /* Long jobs and short ones come one by one, just before the end of the one before, just
  * after it, or later. */
 static void
@@ -407,6 +462,8 @@ main(void)
         TEST(no_job_is_lost_that_trickles_in_while_the_wait_is_cut),
         TEST(a_cancel_is_heard_at_once_by_a_worker_that_has_no_slot_free_X01),
         TEST(a_cancel_is_heard_at_once_by_a_worker_that_ends_X01),
+        TEST(a_job_has_its_whole_lease_however_long_it_was_waited_for),
+        TEST(the_claim_stands_behind_the_wait_again_after_one_for_hints),
         TEST(a_slot_that_gets_free_is_filled_as_soon_as_a_job_comes),
         TEST(so_it_is_while_the_wait_is_cut),
         TEST(so_it_is_where_no_wait_may_be_told_to_end),
