@@ -1464,6 +1464,7 @@ lease(struct model *m, const struct model_reserve *r, struct model_job *j)
     snprintf(s->worker, sizeof(s->worker), "%s", model_worker(r->worker));
     s->started = m->now;
     s->deliveries++;
+    s->flag = false; /* of another life of the id */
     s->keep = j->options.keep > 0 ? j->options.keep : r->keep;
     s->key = j->options.key;
     s->order = j->options.order;

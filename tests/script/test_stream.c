@@ -394,6 +394,23 @@ a_copy_in_jobs_does_not_hide_that_a_record_is_gone_A17(void **state)
     assert_int_equal(rig_put("L"), WR_ADMIT_OTHER);
 }
 
+/* Nobody can say whose the entry was: its state stays under the id. */
+static void
+a_cancel_of_a_deleted_entry_is_none_of_the_next_life_A17(void **state)
+{
+    (void)state;
+    rig_put("A");
+    rig_take("w", 1);
+    assert_int_equal(rig_cancel("A"), WR_CANCEL_FLAGGED);
+    rig_lose_body("A");
+    rig_pass(RIG_LEASE);
+    assert_int_equal(rig_reclaim().dead, 1);
+    assert_int_equal(rig_put("A"), WR_ADMIT_STORED);
+    rig_take("w", 1);
+    assert_int_equal(rig_extend("w", "A", 0), WR_EXTEND_OK);
+    assert_int_equal(rig_release("w", "A"), WR_ANSWERED_OK);
+}
+
 int
 main(void)
 {
@@ -416,6 +433,7 @@ main(void)
         RIG_STREAM_TEST(a_destroyed_group_is_made_again_and_its_deliveries_are_stale_A25),
         RIG_STREAM_TEST(a_handle_of_a_destroyed_group_is_no_handle_of_the_next_A25),
         RIG_STREAM_TEST(a_deleted_entry_that_runs_is_its_workers_till_then_A17),
+        RIG_STREAM_TEST(a_cancel_of_a_deleted_entry_is_none_of_the_next_life_A17),
         RIG_STREAM_TEST(a_copy_in_jobs_does_not_hide_that_a_record_is_gone_A17),
     };
 
