@@ -8,10 +8,10 @@
 --- @include unique_next
 --- @include channel
 --- @include order
+--- @include long
 --- @include defaults
 
 local PAYLOAD_MAX = 1048576
-local LONG = 4096 -- bytes of a record: reserve looks at sizes where there are longer ones
 
 -- Is the stored record what this call would store? All but the time it came.
 local function same_record(record, head, tail)

@@ -8,6 +8,7 @@
 --- @include errors
 --- @include dead
 --- @include due
+--- @include aside
 --- @include ended
 --- @include remove
 
@@ -87,8 +88,8 @@ local function choose_one(k, r, c, id, text, record, now)
   if options and options ~= '' then
     keep, key, max, expires = header_options(record, options, r.keep)
   end
-  if kind == '-' and options == ' lost_body=1' then -- perhaps of one that is dead under this id
-    c.lost[#c.lost + 1] = {id, text, redis.call('ZSCORE', k.dead, id)}
+  if kind == '-' and options == ' lost_body=1' then -- perhaps of one that stands elsewhere
+    c.lost[#c.lost + 1] = {id, text, aside_of(k, id)}
     return true
   end
   if expires and not text and expires <= now then
@@ -106,6 +107,14 @@ local function choose_one(k, r, c, id, text, record, now)
   c.opens = c.opens or string.find(key, '^[^=]+=%a*s')
   c.ends[n] = (options and options ~= '') and {keep, key, max} or false
   return false
+end
+
+-- Apply: those that are next and have no body, or stand there for the second time.
+local function reserve_lose(k, c, now)
+  for _, l in ipairs(c.lost) do
+    lose_body(k, l[1], l[2], now, l[3])
+  end
+  ledger_add(k.stats, 'lost_body_ready', #c.lost)
 end
 
 -- Apply: what is too late to start is over.

@@ -44,12 +44,12 @@
 --- @include migrate
 --- @include engine
 --- @include group
+--- @include long
 --- @include entry
 --- @include ledger
 --- @include handing
 
 local SLICE = 32 -- entries read at once: their size is known only then
-local LONG = 4096 -- bytes of a record: reserve looks at sizes where there are longer ones
 
 -- How many deliveries are not over.
 local function running()

@@ -498,6 +498,22 @@ a_retry_of_a_deleted_entry_is_dead_on_the_other_side_A17(void **state)
     rig_assert_sums();
 }
 
+static void
+a_cancel_of_a_deleted_entry_does_not_move_along_A17(void **state)
+{
+    (void)state;
+    rig_put("A");
+    rig_take("w", 1);
+    assert_int_equal(rig_cancel("A"), WR_CANCEL_FLAGGED);
+    rig_lose_body("A");
+    rig_pass(RIG_LEASE);
+    rig_reclaim();
+    rig_put("A");
+    move_to(RIG_LIST, 9);
+    rig_take("w", 1);
+    assert_int_equal(rig_release("w", "A"), WR_ANSWERED_OK);
+}
+
 int
 main(void)
 {
@@ -520,6 +536,7 @@ main(void)
         RIG_LIST_TEST(an_id_that_came_in_again_is_moved_once_A4),
         RIG_STREAM_TEST(an_entry_deleted_in_front_is_booked_on_the_way_A17),
         RIG_STREAM_TEST(a_retry_of_a_deleted_entry_is_dead_on_the_other_side_A17),
+        RIG_STREAM_TEST(a_cancel_of_a_deleted_entry_does_not_move_along_A17),
     };
 
     return RIG_MAIN(tests);

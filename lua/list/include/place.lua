@@ -1,4 +1,5 @@
 --- Where a job is, and its record.
+--- @include aside
 
 local function is_processing(k, id)
   return redis.call('ZSCORE', k.processing, id) and true or false
@@ -11,14 +12,5 @@ end
 
 -- place_of(k, id): where a job with a record is.
 local function place_of(k, id)
-  if redis.call('ZSCORE', k.processing, id) then
-    return 'processing'
-  elseif redis.call('ZSCORE', k.delayed, id) then
-    return 'delayed'
-  elseif redis.call('ZSCORE', k.dead, id) then
-    return 'dead'
-  elseif redis.call('ZSCORE', k.kept, id) then
-    return 'done'
-  end
-  return 'ready'
+  return is_processing(k, id) and 'processing' or aside_of(k, id) or 'ready'
 end

@@ -109,6 +109,7 @@ local function reserve_take(k, r, c, now, reply)
     local s = c.texts[i] and state_read(c.texts[i]) -- unreadable (changed by hand): made anew
     if s then
       s.token, s.worker, s.started = number, r.worker, now_text
+      s.flag = '-' -- of an id whose entry was deleted while it ran, before the queue moved
       s.deliveries = s.deliveries + 1
       s.keep, s.unique, s.max_deliveries = r.keep, '-', DELIVERIES_MAX
       if ends then
@@ -181,10 +182,7 @@ local function reserve_refuse(k, r, c, now, later)
     redis.call('HDEL', k.tombs, unpack(c.skipped))
     ledger_add(k.stats, 'skipped', #c.skipped)
   end
-  for _, l in ipairs(c.lost) do
-    lose_body(k, l[1], l[2], now, l[3])
-  end
-  ledger_add(k.stats, 'lost_body_ready', #c.lost)
+  reserve_lose(k, c, now)
   reserve_expire(k, c)
   reserve_shelve(k, r, c, now, later)
 end

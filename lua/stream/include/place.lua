@@ -1,5 +1,6 @@
 --- Where a job is, and its record.
 --- @include ready
+--- @include aside
 
 local function is_processing(k, id)
   local entry = redis.call('HGET', k.ids, id) or entry_of(k, id)
@@ -8,21 +9,14 @@ local function is_processing(k, id)
   return row and row[2] ~= FRONT or false
 end
 
--- Does the id stand in one of the sets? Its word, or nil.
-local function set_of(k, id)
-  return redis.call('ZSCORE', k.delayed, id) and 'delayed'
-    or redis.call('ZSCORE', k.dead, id) and 'dead'
-    or redis.call('ZSCORE', k.kept, id) and 'done' or nil
-end
-
 -- record_of(k, id): false if it is not stored. What stands in `jobs` of a job that is in no
 -- set is left over from a move between engines, or not there yet.
 local function record_of(k, id)
   local _, record = entry_of(k, id)
-  return record or set_of(k, id) and redis.call('HGET', k.jobs, id) or false
+  return record or aside_of(k, id) and redis.call('HGET', k.jobs, id) or false
 end
 
 -- place_of(k, id): where a job with a record is.
 local function place_of(k, id)
-  return set_of(k, id) or is_processing(k, id) and 'processing' or 'ready'
+  return aside_of(k, id) or is_processing(k, id) and 'processing' or 'ready'
 end

@@ -23,7 +23,7 @@ local function places_of_new(k, ids)
   if k.moving or redis.call('HLEN', k.jobs) < redis.call('ZCARD', k.delayed) + redis.call('ZCARD', k.dead)
      + redis.call('ZCARD', k.kept) then
     for _, id in ipairs(ids) do
-      found[id] = found[id] or set_of(k, id)
+      found[id] = found[id] or aside_of(k, id)
     end
   end
   return found

@@ -154,10 +154,7 @@ local function reserve_refuse(k, r, c, now, later)
   reserve_drop(k, c.lost)
   reserve_drop(k, c.late)
   reserve_drop(k, c.shelved)
-  for _, l in ipairs(c.lost) do
-    lose_body(k, l[1], l[2], now, set_of(k, l[1]))
-  end
-  ledger_add(k.stats, 'lost_body_ready', #c.lost)
+  reserve_lose(k, c, now)
   reserve_expire(k, c)
   for _, l in ipairs(c.shelved) do
     redis.call('HSET', k.jobs, l[1], l.record)

@@ -2,6 +2,7 @@
 -- is made when none is stored). nil: there is no such job. One that runs does so also after
 -- its entry was deleted by hand: its worker will answer.
 --- @include delivery
+--- @include aside
 
 local function stand_of(k, id, test)
   local entry = entry_of(k, id)
@@ -14,10 +15,5 @@ local function stand_of(k, id, test)
   if entry then
     return 'ready', text
   end
-  for place, key in pairs({delayed = k.delayed, dead = k.dead, done = k.kept}) do
-    if redis.call('ZSCORE', key, id) then
-      return place, text
-    end
-  end
-  return nil, text
+  return aside_of(k, id), text
 end
