@@ -158,6 +158,31 @@ one_worker_is_up() {
     [ -s log ]
 }
 
+has_line_of() { grep -q "job $1:" "$2"; }
+
+@test "a log file that is moved, cut by copy and truncate, or deleted stops nothing (F41)" {
+    cd "$BATS_TEST_TMPDIR"
+    WEIR_LOG=debug "$WEIR" work -q default --log log -- true 3>&- &
+    daemon=$!
+    "$WEIR" enqueue t --id a
+    until_true has_line_of a log
+    mv log log.1
+    "$WEIR" enqueue t --id b
+    until_true has_line_of b log.1 # the open file, until the worker is started anew
+    [ ! -e log ]
+    cp log.1 log.2
+    : >log.1
+    "$WEIR" enqueue t --id c
+    until_true has_line_of c log.1
+    [ "$(head -c 2 log.1)" = 20 ] # it goes on at the begin, not behind a hole
+    [ "$(grep -c 'job a:' log.1)" = 0 ]
+    rm log.1
+    "$WEIR" enqueue t --id d
+    until_true is_state d done
+    kill -TERM "$daemon"
+    wait "$daemon"
+}
+
 @test "without -q every registered queue is served" {
     "$WEIR" enqueue t -q one --id a
     "$WEIR" enqueue t -q two --id b
