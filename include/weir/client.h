@@ -482,6 +482,27 @@ weir_queue_migrate(struct weir_client *client, const char *queue, const char *en
 WEIR_API enum weir_err
 weir_queue_purge(struct weir_client *client, const char *queue, const char *state,
                  size_t limit, size_t *moved, struct weir_error *err) WEIR_MUST_CHECK;
+/* What a queue did until it was removed. */
+struct weir_queue_past {
+    int64_t enqueued, done, cancelled, expired, purged;
+};
+/*
+ * Removes a queue that holds nothing, with its settings and its counters, in one step.
+ * past may be NULL. Whoever enqueues into it afterwards makes it anew, also a worker that
+ * serves it by name or the next step of a chain.
+ *
+ * E_WRONG_STATE  it holds something: jobs in any state, finished ones that are kept too;
+ *                follow-up jobs on their way; cron entries; a unique key's window; or a
+ *                producer called in the last minute, and might repeat that. err says what
+ * E_NO_QUEUE     it is not there; its name is taken out of the registry
+ */
+WEIR_API enum weir_err
+weir_queue_remove(struct weir_client *client, const char *queue,
+                  struct weir_queue_past *past, struct weir_error *err) WEIR_MUST_CHECK;
+/* E_WRONG_STATE, E_NO_QUEUE: it would not be removed. */
+WEIR_API enum weir_err
+weir_queue_check_unused(struct weir_client *client, const char *queue,
+                        struct weir_error *err) WEIR_MUST_CHECK;
 typedef bool (*weir_queue_fn)(const char *queue, void *context);
 /* Every registered queue, by name. */
 WEIR_API enum weir_err

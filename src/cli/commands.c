@@ -37,6 +37,7 @@ const struct cli_cmd *const cli_commands[] = {
     &cmd_queue_pause,
     &cmd_queue_resume,
     &cmd_queue_purge,
+    &cmd_queue_rm,
     &cmd_queue_create,
     &cmd_queue_set,
     &cmd_queue_migrate,

@@ -13,7 +13,8 @@ extern const struct cli_cmd cmd_cron_ls, cmd_cron_show, cmd_cron_next, cmd_cron_
     cmd_cron_apply;
 extern const struct cli_cmd cmd_dead_ls, cmd_dead_show, cmd_dead_retry, cmd_dead_purge;
 extern const struct cli_cmd cmd_queue_ls, cmd_queue_show, cmd_queue_create,
-    cmd_queue_pause, cmd_queue_resume, cmd_queue_purge, cmd_queue_set, cmd_queue_migrate;
+    cmd_queue_pause, cmd_queue_resume, cmd_queue_purge, cmd_queue_set, cmd_queue_migrate,
+    cmd_queue_rm;
 extern const struct cli_cmd cmd_worker_ls, cmd_worker_show, cmd_worker_quiet,
     cmd_worker_resume, cmd_worker_stop;
 extern const struct cli_cmd cmd_doctor, cmd_explain;

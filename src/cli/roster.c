@@ -175,20 +175,22 @@ cli_worker_state(const struct cli_worker *w)
 }
 
 bool
-cli_worker_serves(const struct cli_worker *w, const char *queue)
+cli_worker_names(const struct cli_worker *w, const char *queue)
 {
     size_t len = strlen(queue);
-    const char *at = w->queues;
 
-    if (strcmp(cli_worker_state(w), "up") != 0)
-        return false;
-    if (strcmp(at, "*") == 0)
-        return true;
-    for (; *at; at += strcspn(at, ","), at += *at == ',') {
+    for (const char *at = w->queues; *at; at += strcspn(at, ","), at += *at == ',') {
         if (strcspn(at, ",") == len && strncmp(at, queue, len) == 0)
             return true;
     }
     return false;
+}
+
+bool
+cli_worker_serves(const struct cli_worker *w, const char *queue)
+{
+    return strcmp(cli_worker_state(w), "up") == 0 &&
+           (strcmp(w->queues, "*") == 0 || cli_worker_names(w, queue));
 }
 
 const struct cli_worker *

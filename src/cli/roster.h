@@ -26,6 +26,8 @@ struct cli_roster {
 
 /* "late", "up", "quiet" or "draining". */
 const char *cli_worker_state(const struct cli_worker *worker);
+/* True if this queue is among those that it was told to serve. Needs details. */
+bool cli_worker_names(const struct cli_worker *worker, const char *queue);
 /* True if it takes jobs of this queue. Needs details. */
 bool cli_worker_serves(const struct cli_worker *worker, const char *queue);
 

@@ -59,6 +59,7 @@ static const char *const step_names[] = {"lead",   "promote", "cron",  "reclaim"
 struct watch {
     struct watch *next;
     struct wr_queue *queue;
+    bool listed; /* at the last look into the registry */
     bool leads;
     char seen[128]; /* the lock's value at the last look, while another leads */
     int still;      /* looks at which it had not changed */
@@ -210,19 +211,42 @@ add_queue(const char *name, void *context)
     if (wr_store_queue(s->store, name, &queue, NULL) != WEIR_OK)
         return true;
     for (w = s->watches; w; w = w->next) {
-        if (w->queue == queue)
+        if (w->queue == queue) {
+            w->listed = true;
             return true;
+        }
     }
     w = calloc(1, sizeof(*w));
     if (!w)
         return true; /* tried again at the next look */
     w->queue = queue;
+    w->listed = true;
     w->batch = BATCH_FIRST;
     snprintf(w->sweep.producers, sizeof(w->sweep.producers), "0");
     snprintf(w->sweep.claims, sizeof(w->sweep.claims), "0");
     w->next = s->watches;
     s->watches = w;
     return true;
+}
+
+/* Of queues that were removed the lock goes as well: a look at it had made it anew. */
+static void
+drop_removed(struct wr_sched *s)
+{
+    for (struct watch **at = &s->watches; *at;) {
+        struct watch *w = *at;
+
+        if (w->listed) {
+            at = &w->next;
+            continue;
+        }
+        wr_log_info("scheduler: queue %s was removed", wr_queue_name(w->queue));
+        (void)!wr_store_unlead(s->store, w->queue, s->me, NULL);
+        s->stale = s->posted;
+        *at = w->next;
+        wr_cron_watch_fini(&w->cron);
+        free(w);
+    }
 }
 
 static void
@@ -238,12 +262,16 @@ look_for_queues(struct wr_sched *s, int64_t now)
         s->registry_at = INT64_MAX;
         return;
     }
+    for (struct watch *w = s->watches; w; w = w->next)
+        w->listed = false;
     rc = wr_store_each_queue(s->store, add_queue, s, &err);
     if (is_outage(rc)) {
         go_away(s, &err);
         return;
     }
     come_back(s);
+    if (rc == WEIR_OK)
+        drop_removed(s);
     if (rc != WEIR_OK && !s->registry_broken)
         wr_log_error("scheduler: looking for queues: %s", err.text);
     s->registry_broken = rc != WEIR_OK;

@@ -324,6 +324,22 @@ look(struct wr_call *c, struct wr_reply **out, struct weir_error *err)
 }
 
 enum weir_err
+wr_store_drop(struct wr_store *store, struct wr_queue *queue, int64_t recent_ms,
+              bool only_look, struct wr_reply **out, struct weir_error *err)
+{
+    struct wr_call c;
+    enum weir_err rc;
+
+    wr_call_init(&c, store, queue, wr_pair_drop);
+    wr_call_now(&c);
+    wr_call_int(&c, recent_ms);
+    wr_call_str(&c, only_look ? "1" : "");
+    rc = look(&c, out, err);
+    wr_call_fini(&c);
+    return rc;
+}
+
+enum weir_err
 wr_store_audit(struct wr_store *store, struct wr_queue *queue, struct wr_reply **out,
                struct weir_error *err)
 {

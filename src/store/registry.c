@@ -50,21 +50,41 @@ wr_store_each_queue(struct wr_store *store, wr_queue_name_fn each, void *context
     return rc;
 }
 
-enum weir_err
-wr_store_enroll(struct wr_store *store, struct wr_queue *queue, struct weir_error *err)
+/* Says the queue's name to a script about the registry. */
+static enum weir_err
+tell_registry(struct wr_store *store, const struct wr_script *const *pair,
+              const struct wr_queue *queue, struct weir_error *err)
 {
     char key[WR_KEY_MAX];
     struct wr_call c;
     enum weir_err rc;
 
     wr_key_queues(key, wr_store_namespace(store));
-    wr_call_init(&c, store, NULL, wr_pair_enroll);
+    wr_call_init(&c, store, NULL, pair);
     wr_call_key(&c, key);
     wr_call_str(&c, queue->name);
     rc = wr_call_run(&c, err);
+    wr_call_fini(&c);
+    return rc;
+}
+
+enum weir_err
+wr_store_enroll(struct wr_store *store, struct wr_queue *queue, struct weir_error *err)
+{
+    enum weir_err rc = tell_registry(store, wr_pair_enroll, queue, err);
+
     if (rc == WEIR_OK)
         queue->enrolled = true;
-    wr_call_fini(&c);
+    return rc;
+}
+
+enum weir_err
+wr_store_delist(struct wr_store *store, struct wr_queue *queue, struct weir_error *err)
+{
+    enum weir_err rc = tell_registry(store, wr_pair_delist, queue, err);
+
+    if (rc == WEIR_OK)
+        queue->enrolled = false;
     return rc;
 }
 

@@ -469,6 +469,12 @@ struct wr_limits {
 enum weir_err wr_store_create(struct wr_store *store, struct wr_queue *queue,
                               const struct wr_limits *limits, bool *made,
                               struct weir_error *err) WEIR_MUST_CHECK;
+/* Removes a queue that holds nothing; only_look: would it? *out is the reply: OK and its
+ * counters as name, value; or USED, what it holds, how many. Free with wr_reply_free().
+ */
+enum weir_err wr_store_drop(struct wr_store *store, struct wr_queue *queue,
+                            int64_t recent_ms, bool only_look, struct wr_reply **out,
+                            struct weir_error *err) WEIR_MUST_CHECK;
 /* The raw replies of the scripts that only look; see the headers of lua/common/NAME.lua.
  * E_NO_JOB from inspect. Free with wr_reply_free(). */
 enum weir_err
@@ -515,6 +521,9 @@ wr_store_repair(struct wr_store *store, struct wr_queue *queue, const char *name
 typedef bool (*wr_queue_name_fn)(const char *name, void *context);
 enum weir_err wr_store_each_queue(struct wr_store *store, wr_queue_name_fn each,
                                   void *context, struct weir_error *err) WEIR_MUST_CHECK;
+/* Takes the name out of the registry: a scheduler no longer serves it. */
+enum weir_err wr_store_delist(struct wr_store *store, struct wr_queue *queue,
+                              struct weir_error *err) WEIR_MUST_CHECK;
 enum weir_err wr_store_enroll(struct wr_store *store, struct wr_queue *queue,
                               struct weir_error *err) WEIR_MUST_CHECK;
 enum weir_err wr_store_roster(struct wr_store *store, size_t limit, struct wr_reply **out,

@@ -310,6 +310,26 @@ act_create(struct kill_actor *a)
     return weir_queue_create(a->client, "q", NULL, NULL, &made, &a->err);
 }
 
+/* And makes it anew, for there must be sums in the end. */
+static enum weir_err
+act_drop(struct kill_actor *a)
+{
+    enum weir_err rc = weir_queue_remove(a->client, "q", NULL, &a->err);
+    bool made;
+
+    if (rc != WEIR_OK && rc != WEIR_E_NO_QUEUE)
+        return rc;
+    return weir_queue_create(a->client, "q", rig_either("list", "stream"), NULL, &made,
+                             &a->err);
+}
+
+static void
+must_be_made_anew(void)
+{
+    assert_string_equal(redis_do(rig.redis, "KEYS weir:{q}:*"), "weir:{q}:config");
+    kill_must_be_registered();
+}
+
 /* As the client does it, in steps of one job. */
 static enum weir_err
 act_migrate(struct kill_actor *a)
@@ -544,5 +564,7 @@ const struct kill_act kill_acts[] = {
     {"migrate", two_will_move, act_migrate, "JR", "enqueued", 2, must_have_moved},
     {"enroll", kill_no_world, act_enqueue, "JR", "enqueued", 1, kill_must_be_registered},
     {"create", kill_no_world, act_create, "", "enqueued", 0, kill_must_be_registered},
+    {"drop", kill_no_world, act_drop, "", "enqueued", 0, must_be_made_anew},
+    {"delist", kill_no_world, act_drop, "", "enqueued", 0, must_be_made_anew},
 };
 const size_t kill_acts_count = sizeof(kill_acts) / sizeof(kill_acts[0]);

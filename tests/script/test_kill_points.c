@@ -186,7 +186,8 @@ cut_everywhere(const struct kill_act *t, bool whole)
         make_world(t);
         died = die_at(t, point, whole);
         rig_follow_engine();
-        if (strcmp(t->name, "repair") != 0) /* it mends them */
+        if (strcmp(t->name, "repair") != 0 && /* it mends them */
+            strcmp(rig_script("drop", "", "0", "1", NULL), "NOQUEUE") != 0)
             rig_assert_sums();
         if (t->before == kill_no_world && rig_stat("enqueued") > 0)
             kill_must_be_registered(); /* no job in a queue that no scheduler knows */

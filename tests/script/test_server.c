@@ -105,6 +105,7 @@ static const struct row {
     {"pause", false, {NOW, "me", "-"}},
     {"resume", true, {NULL}},
     {"create", false, {"m", "kept_max", "5"}},
+    {"drop", false, {NOW, "60000", ""}},
     {"migrate", false, {NOW, "list", "me", "10", "99999"}},
     {"migrate", false, {NOW, "stream", "me", "10", "99999"}},
     {"audit", false, {NOW}},
