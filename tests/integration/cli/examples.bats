@@ -7,7 +7,6 @@ setup_file() { start_server main; }
 teardown_file() { stop_server main; }
 setup() {
     use_server main
-    cd "$BATS_TEST_TMPDIR"
     downloads=$(dirname "$(realpath "$WEIR")")/examples/example-downloads
     [ -x "$downloads" ] || skip "the examples are not built"
     command -v python3 >/dev/null || skip "needs python3"

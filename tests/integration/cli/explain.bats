@@ -7,7 +7,6 @@ setup_file() { start_server main; }
 teardown_file() { stop_server main; }
 setup() {
     use_server main
-    cd "$BATS_TEST_TMPDIR"
 }
 
 @test "the list names every transition once an engine, and needs no server" {

@@ -9,7 +9,6 @@ teardown_file() { stop_server main; }
 setup() {
     unset WEIR_CONTROL_FD WEIR_CONTROL_SOCKET WEIR_TMPDIR WEIR_IDEMPOTENCY_KEY
     use_server main
-    cd "$BATS_TEST_TMPDIR"
 }
 
 # lines COMMAND...: runs it with a control pipe and prints what came out of it.
@@ -135,7 +134,6 @@ PY
 # in_job ID SCRIPT: enqueues a job and runs it once by a shell.
 in_job() {
     PATH=$(dirname "$(realpath "$WEIR")"):$PATH
-    cd "$BATS_TEST_TMPDIR"
     "$WEIR" enqueue t --id "$1" >/dev/null
     "$WEIR" work -q default --once -- sh -c "$2" 3>&- 2>work.log
 }

@@ -7,7 +7,6 @@ setup_file() { start_server main; }
 teardown_file() { stop_server main; }
 setup() {
     use_server main
-    cd "$BATS_TEST_TMPDIR"
     PATH=$(dirname "$(realpath "$WEIR")"):$PATH
 }
 teardown() { [ -z "${worker:-}" ] || kill "$worker" 2>/dev/null || true; }

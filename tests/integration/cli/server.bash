@@ -80,8 +80,9 @@ until_true() {
     done
 }
 
-# A clean environment: nothing of the caller's configures weir.
+# A clean environment: nothing of the caller's configures weir, and the folder is the test's own.
 use_server() {
+    cd "$BATS_TEST_TMPDIR"
     unset REDIS_URL VALKEY_URL WEIR_CONFIG WEIR_PASSWORD_FILE REDISCLI_AUTH NO_COLOR \
         FORCE_COLOR CLICOLOR_FORCE WEIR_OUTPUT WEIR_LEASE WEIR_MAX_RETRY WEIR_LOG
     export HOME=$BATS_TEST_TMPDIR XDG_CONFIG_HOME=$BATS_TEST_TMPDIR/config

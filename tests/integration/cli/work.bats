@@ -142,7 +142,6 @@ one_worker_is_up() {
 }
 
 @test "settings name queues, pidfile and log, and the pidfile goes at the end" {
-    cd "$BATS_TEST_TMPDIR"
     printf 'queues = one, two\nconcurrency = 2\npidfile = %s/pid\nlog_file = %s/log\n' \
         "$PWD" "$PWD" >conf
     for q in one two three; do "$WEIR" enqueue t -q $q --id "j$q"; done
