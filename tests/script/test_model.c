@@ -335,13 +335,16 @@ sort_lines(struct wr_buf *text)
         wr_buf_addf(text, "%s\n", lines[i]);
 }
 
-/* What was published since the last time: it comes before the answer to a PING. */
+/* What was published since the last time: it comes before the answer to a PING. Where
+ * nothing is expected it is asked for now and then. */
 static void
 compare_ends(void)
 {
     static struct wr_buf heard;
     bool more = true;
 
+    if (model.told.len == 0 && step_no % 4 != 0)
+        return;
     wr_buf_clear(&heard);
     wr_buf_add_str(&heard, "");
     for (struct wr_reply *reply = ask_ends("PING", "x"); more;) {
