@@ -316,14 +316,6 @@ void model_migrate(struct model *m, bool to_stream, size_t limit, size_t bytes,
                    struct wr_buf *out);
 void model_move_dump(const struct model *m, struct wr_buf *out);
 
-/* What it needs of the rest. */
-void
-model_say(struct wr_buf *out, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-size_t model_tombs(const struct model *m);
-size_t model_record_bytes(const struct model_job *j);
-/* One that waits has no body: it is dead. is_copy: its id is another job's. */
-void model_bury_lost(struct model *m, struct model_job *j, bool is_copy);
-
 /*
  * Cron entries stand beside the queue: part_model_cron.c. Their ticks are small numbers
  * here, which come again and again.

@@ -1,5 +1,5 @@
 /* The model's moves between engines; see model.h. */
-#include "script/model.h"
+#include "script/model_parts.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -155,18 +155,18 @@ leave_list(struct model *m, bool to_stream, size_t limit, size_t bytes,
     if (!to_stream) {
         if (v->is_on)
             end(m, m->ready_n > model_tombs(m));
-        model_say(out, "DONE 0 0");
+        say(out, "DONE 0 0");
         return;
     }
     if (v->is_on && !m->paused) {
         v->is_on = false;
-        model_say(out, "RESUMED");
+        say(out, "RESUMED");
         return;
     }
     if (!v->is_on)
         begin(m, true);
     if (running(m) > 0) {
-        model_say(out, "RUNS %zu 0", running(m));
+        say(out, "RUNS %zu 0", running(m));
         return;
     }
     sign(m, signature);
@@ -175,7 +175,7 @@ leave_list(struct model *m, bool to_stream, size_t limit, size_t bytes,
          (v->copied > 0 &&
           (v->copied > m->ready_n || m->ready[m->ready_n - v->copied] != v->last)))) {
         v->has_copy = false;
-        model_say(out, "AGAIN 0 0");
+        say(out, "AGAIN 0 0");
         return;
     }
     if (!v->has_copy) {
@@ -184,13 +184,13 @@ leave_list(struct model *m, bool to_stream, size_t limit, size_t bytes,
         memcpy(v->signature, signature, sizeof(signature));
     }
     for (; n < limit && v->copied + n < m->ready_n; n++) {
-        size += model_record_bytes(m->ready[m->ready_n - v->copied - n - 1]);
+        size += (size_t)model_record_bytes(m->ready[m->ready_n - v->copied - n - 1]);
         if (n > 0 && size > bytes)
             break;
     }
     if (bury_lost(m, n)) {
         v->has_copy = false;
-        model_say(out, "AGAIN 0 0");
+        say(out, "AGAIN 0 0");
         return;
     }
     for (size_t i = 0; i < n; i++)
@@ -198,7 +198,7 @@ leave_list(struct model *m, bool to_stream, size_t limit, size_t bytes,
     v->copied += n;
     v->sofar += jobs;
     v->last = n > 0 ? m->ready[m->ready_n - v->copied] : v->last;
-    model_say(out, "COPIED %zu %zu", jobs, v->sofar);
+    say(out, "COPIED %zu %zu", jobs, v->sofar);
     if (v->copied == m->ready_n)
         become_stream(m);
 }
@@ -217,7 +217,7 @@ sweep(struct model *m, bool to_stream, size_t limit, struct wr_buf *out)
         v->phase = MODEL_MOVE_COPY;
         v->has_copy = false;
     }
-    model_say(out, "%s %zu 0", is_over && to_stream ? "DONE" : "SWEPT", n);
+    say(out, "%s %zu 0", is_over && to_stream ? "DONE" : "SWEPT", n);
 }
 
 /* Those in front whose entries were deleted by hand are dead, as in a reserve. */
@@ -245,7 +245,7 @@ leave_stream(struct model *m, bool to_stream, size_t limit, size_t bytes,
     int64_t signature[11];
 
     if (!v->is_on && to_stream) {
-        model_say(out, "DONE 0 0");
+        say(out, "DONE 0 0");
         return;
     }
     if (v->is_on && !v->to_stream && (to_stream || !m->paused)) {
@@ -254,7 +254,7 @@ leave_stream(struct model *m, bool to_stream, size_t limit, size_t bytes,
         v->phase = MODEL_MOVE_SWEEP;
         v->has_copy = false;
         if (!m->paused) {
-            model_say(out, "RESUMED");
+            say(out, "RESUMED");
             return;
         }
     }
@@ -265,19 +265,19 @@ leave_stream(struct model *m, bool to_stream, size_t limit, size_t bytes,
     if (!v->is_on)
         begin(m, false);
     if (running(m) > 0) {
-        model_say(out, "RUNS %zu 0", running(m));
+        say(out, "RUNS %zu 0", running(m));
         return;
     }
     sign(m, signature);
     if (v->has_copy && memcmp(signature, v->signature, sizeof(signature)) != 0) {
         v->phase = MODEL_MOVE_AGAIN;
         v->has_copy = false;
-        model_say(out, "AGAIN 0 0");
+        say(out, "AGAIN 0 0");
         return;
     }
     if (!v->has_copy && bury_gone(m, limit)) {
         v->phase = MODEL_MOVE_AGAIN;
-        model_say(out, "AGAIN 0 0");
+        say(out, "AGAIN 0 0");
         return;
     }
     if (!v->has_copy) {
@@ -291,7 +291,7 @@ leave_stream(struct model *m, bool to_stream, size_t limit, size_t bytes,
 
         if (j->gone || j->entry <= v->last_entry)
             continue;
-        size += model_record_bytes(j);
+        size += (size_t)model_record_bytes(j);
         v->last_entry = j->entry;
         n++;
     }
@@ -300,7 +300,7 @@ leave_stream(struct model *m, bool to_stream, size_t limit, size_t bytes,
     for (;
          at > 0 && (m->ready[at - 1]->gone || m->ready[at - 1]->entry <= v->last_entry);)
         at--;
-    model_say(out, "%s %zu %zu", at == 0 ? "DONE" : "COPIED", n, v->copied);
+    say(out, "%s %zu %zu", at == 0 ? "DONE" : "COPIED", n, v->copied);
     if (at == 0) {
         become_list(m);
         end(m, v->copied > 0);
