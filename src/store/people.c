@@ -389,22 +389,32 @@ wr_store_inspect_over(struct wr_store *store, struct wr_queue *queue, struct wr_
     return inspect(store, queue, id, 0, true, out, err);
 }
 
+/* What comes behind the cursor in one of a queue's structures, and the end of the call.
+ */
+static enum weir_err
+take_page(struct wr_call *c, const char *of, const char *cursor, size_t limit,
+          struct wr_reply **out, struct weir_error *err)
+{
+    enum weir_err rc;
+
+    wr_call_str(c, of);
+    wr_call_str(c, cursor);
+    wr_call_int(c, (int64_t)limit);
+    rc = look(c, out, err);
+    wr_call_fini(c);
+    return rc;
+}
+
 enum weir_err
 wr_store_browse(struct wr_store *store, struct wr_queue *queue, const char *place,
                 const char *cursor, size_t limit, struct wr_reply **out,
                 struct weir_error *err)
 {
     struct wr_call c;
-    enum weir_err rc;
 
     wr_call_init(&c, store, queue, wr_pair_browse);
     wr_call_now(&c);
-    wr_call_str(&c, place);
-    wr_call_str(&c, cursor);
-    wr_call_int(&c, (int64_t)limit);
-    rc = look(&c, out, err);
-    wr_call_fini(&c);
-    return rc;
+    return take_page(&c, place, cursor, limit, out, err);
 }
 
 enum weir_err
@@ -429,15 +439,9 @@ wr_store_walk(struct wr_store *store, struct wr_queue *queue, const char *name,
               struct weir_error *err)
 {
     struct wr_call c;
-    enum weir_err rc;
 
     wr_call_init(&c, store, queue, wr_pair_walk);
-    wr_call_str(&c, name);
-    wr_call_str(&c, cursor);
-    wr_call_int(&c, (int64_t)limit);
-    rc = look(&c, out, err);
-    wr_call_fini(&c);
-    return rc;
+    return take_page(&c, name, cursor, limit, out, err);
 }
 
 enum weir_err
@@ -446,14 +450,8 @@ wr_store_repair(struct wr_store *store, struct wr_queue *queue, const char *name
                 struct weir_error *err)
 {
     struct wr_call c;
-    enum weir_err rc;
 
     wr_call_init(&c, store, queue, wr_pair_repair);
     wr_call_now(&c);
-    wr_call_str(&c, name);
-    wr_call_str(&c, cursor);
-    wr_call_int(&c, (int64_t)limit);
-    rc = look(&c, out, err);
-    wr_call_fini(&c);
-    return rc;
+    return take_page(&c, name, cursor, limit, out, err);
 }

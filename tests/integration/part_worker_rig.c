@@ -4,6 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+
+#include "base/log.h"
 
 struct worker_rig rig;
 
@@ -143,4 +146,30 @@ rig_teardown(void **state)
     audit_all(true);
     weir_client_close(rig.client);
     return 0;
+}
+
+int
+rig_run(const char *name, const struct CMUnitTest *tests, size_t n,
+        void (*handlers)(struct weir_worker *worker))
+{
+    int failed;
+
+    wr_log_setup_from_env();
+    rig.handlers = handlers;
+    rig.server = redis_server_start(NULL);
+    failed = test_program_run(name, tests, n, NULL, NULL);
+    redis_server_stop(rig.server);
+    return failed;
+}
+
+void *
+rig_shared(size_t size)
+{
+    void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+                    0);
+
+    if (at != MAP_FAILED)
+        return at;
+    perror("mmap");
+    exit(2);
 }

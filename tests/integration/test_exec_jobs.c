@@ -452,10 +452,7 @@ main(void)
     snprintf(folder, sizeof(folder), "/tmp/weir-test-marks.XXXXXX");
     if (!mkdtemp(folder))
         return 1;
-    rig.handlers = handlers;
-    rig.server = redis_server_start(NULL);
-    failed = RUN_TESTS("exec jobs", tests, NULL, NULL);
-    redis_server_stop(rig.server);
+    failed = RIG_RUN("exec jobs", tests, handlers);
     snprintf(remove, sizeof(remove), "rm -rf %s", folder);
     return system(remove) != 0 ? 1 : failed;
 }

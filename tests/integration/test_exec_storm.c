@@ -356,10 +356,7 @@ main(void)
     setenv("TMPDIR", folder, 1);
     setenv("MARK", mark, 1);
     setenv("FLOOD", storm_jobs() >= 10000 ? "100" : "3", 1);
-    rig.handlers = handlers;
-    rig.server = redis_server_start(NULL);
-    failed = RUN_TESTS("exec storm", tests, NULL, NULL);
-    redis_server_stop(rig.server);
+    failed = RIG_RUN("exec storm", tests, handlers);
     rmdir(folder);
     return failed;
 }

@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -253,15 +252,7 @@ main(void)
         cmocka_unit_test_setup_teardown(a_job_that_runs_too_long_stops_the_move_alone,
                                         rig_setup, rig_teardown),
     };
-    int failed;
 
-    shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
-                  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (shared == MAP_FAILED)
-        return 70;
-    rig.handlers = all_handlers;
-    rig.server = redis_server_start(NULL);
-    failed = RUN_TESTS("migrate", tests, NULL, NULL);
-    redis_server_stop(rig.server);
-    return failed;
+    shared = rig_shared(sizeof(*shared));
+    return RIG_RUN("migrate", tests, all_handlers);
 }

@@ -478,10 +478,5 @@ main(void)
         T(a_stall_of_a_third_of_the_lease_ends_no_job_that_prints_L08),
     };
 
-    int failed;
-
-    rig.server = redis_server_start(NULL);
-    failed = RUN_TESTS("output", tests, NULL, NULL);
-    redis_server_stop(rig.server);
-    return failed;
+    return RIG_RUN("output", tests, rig.handlers);
 }

@@ -215,11 +215,6 @@ main(void)
         cmocka_unit_test_setup_teardown(a_queue_of_finished_jobs_does_not_grow_M03,
                                         rig_setup, rig_teardown),
     };
-    int failed;
 
-    rig.handlers = handlers;
-    rig.server = redis_server_start(NULL);
-    failed = RUN_TESTS("replay", tests, NULL, NULL);
-    redis_server_stop(rig.server);
-    return failed;
+    return RIG_RUN("replay", tests, handlers);
 }

@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <time.h>
 
 #include "base/clock.h"
@@ -224,13 +223,7 @@ main(void)
         TEST(a_job_that_comes_after_a_long_wait_is_delivered_once_T06),
         TEST(all_due_at_one_moment_are_promoted_without_a_pause_T01),
     };
-    int failed;
 
-    shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
-                  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    rig.handlers = handlers;
-    rig.server = redis_server_start(NULL);
-    failed = RUN_TESTS("time", tests, NULL, NULL);
-    redis_server_stop(rig.server);
-    return failed;
+    shared = rig_shared(sizeof(*shared));
+    return RIG_RUN("time", tests, handlers);
 }

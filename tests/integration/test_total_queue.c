@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -360,17 +359,9 @@ main(void)
         cmocka_unit_test_setup_teardown(what_goes_in_comes_out_whatever_is_killed,
                                         rig_setup, rig_teardown),
     };
-    int failed;
 
     jobs_n = number("WEIR_CHAOS_JOBS", jobs_n, JOBS_MAX);
     kills_n = number("WEIR_CHAOS_KILLS", kills_n, 100000);
-    ledger = mmap(NULL, sizeof(*ledger), PROT_READ | PROT_WRITE,
-                  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (ledger == MAP_FAILED)
-        return 2;
-    rig.handlers = handlers;
-    rig.server = redis_server_start(NULL);
-    failed = RUN_TESTS("total queue", tests, NULL, NULL);
-    redis_server_stop(rig.server);
-    return failed;
+    ledger = rig_shared(sizeof(*ledger));
+    return RIG_RUN("total queue", tests, handlers);
 }

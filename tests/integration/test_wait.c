@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -548,15 +547,7 @@ main(void)
         TEST(a_forked_child_waits_by_a_connection_of_its_own),
         TEST(a_late_message_does_not_end_the_next_wait),
     };
-    int failed;
 
-    shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
-                  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (shared == MAP_FAILED)
-        return 2;
-    rig.handlers = handlers;
-    rig.server = redis_server_start(NULL);
-    failed = RUN_TESTS("wait", tests, NULL, NULL);
-    redis_server_stop(rig.server);
-    return failed;
+    shared = rig_shared(sizeof(*shared));
+    return RIG_RUN("wait", tests, handlers);
 }

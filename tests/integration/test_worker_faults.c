@@ -7,11 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/log.h"
 
 static struct shared {
     _Atomic int runs, started, inside, most_inside, stops, starts_of_children, ends;
@@ -479,14 +477,7 @@ main(void)
         TEST(a_spawner_that_is_killed_costs_its_child_and_no_attempt),
         TEST(a_job_without_a_handler_waits_for_a_worker_that_has_one),
     };
-    int failed;
 
-    shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
-                  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    wr_log_setup_from_env();
-    rig.handlers = handlers;
-    rig.server = redis_server_start(NULL);
-    failed = RUN_TESTS("worker_faults", tests, NULL, NULL);
-    redis_server_stop(rig.server);
-    return failed;
+    shared = rig_shared(sizeof(*shared));
+    return RIG_RUN("worker_faults", tests, handlers);
 }

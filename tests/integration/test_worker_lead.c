@@ -9,12 +9,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/log.h"
 #include "integration/worker_rig.h"
 
 #define SLOTS 4
@@ -237,16 +235,7 @@ main(void)
         TEST(a_long_job_after_short_ones_is_stopped_in_its_time),
         TEST(a_process_that_a_handler_forked_does_not_go_on_as_a_worker),
     };
-    int failed;
 
-    shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
-                  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (shared == MAP_FAILED)
-        return 2;
-    wr_log_setup_from_env();
-    rig.handlers = handlers;
-    rig.server = redis_server_start(NULL);
-    failed = RUN_TESTS("worker_lead", tests, NULL, NULL);
-    redis_server_stop(rig.server);
-    return failed;
+    shared = rig_shared(sizeof(*shared));
+    return RIG_RUN("worker_lead", tests, handlers);
 }

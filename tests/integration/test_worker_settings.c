@@ -7,13 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <weir/cron.h>
-
-#include "base/log.h"
 
 #define EVENTS_MAX 64
 
@@ -527,14 +524,7 @@ main(void)
         TEST(cron_entries_wait_until_redis_takes_them),
         TEST(an_entry_that_cannot_be_is_refused_where_it_is_declared),
     };
-    int failed;
 
-    shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
-                  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    wr_log_setup_from_env();
-    rig.handlers = handlers;
-    rig.server = redis_server_start(NULL);
-    failed = RUN_TESTS("worker_settings", tests, NULL, NULL);
-    redis_server_stop(rig.server);
-    return failed;
+    shared = rig_shared(sizeof(*shared));
+    return RIG_RUN("worker_settings", tests, handlers);
 }

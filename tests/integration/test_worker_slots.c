@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -490,12 +489,7 @@ main(void)
         TEST(shares_that_contradict_themselves_are_refused_P02),
         TEST(an_idle_worker_sends_at_most_one_command_a_second_T13),
     };
-    int failed;
 
-    shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
-                  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    rig.server = redis_server_start(NULL);
-    failed = RUN_TESTS("worker_slots", tests, NULL, NULL);
-    redis_server_stop(rig.server);
-    return failed;
+    shared = rig_shared(sizeof(*shared));
+    return RIG_RUN("worker_slots", tests, rig.handlers);
 }

@@ -6,10 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
-
-#include "base/log.h"
 
 #define RESULT_BYTES 10240
 #define MARGIN_BYTES (1024 * 1024)
@@ -209,14 +206,7 @@ main(void)
         TEST(a_producer_goes_on_after_everything_was_lost_L20),
         TEST(a_group_that_is_gone_is_made_again_under_a_running_worker_L20),
     };
-    int failed;
 
-    shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
-                  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    wr_log_setup_from_env();
-    rig.handlers = handlers;
-    rig.server = redis_server_start(NULL);
-    failed = RUN_TESTS("worker_storage", tests, NULL, NULL);
-    redis_server_stop(rig.server);
-    return failed;
+    shared = rig_shared(sizeof(*shared));
+    return RIG_RUN("worker_storage", tests, handlers);
 }

@@ -13,13 +13,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/log.h"
 #include "store/call.h"
 #include "store/scripts.gen.h"
 
@@ -450,16 +448,8 @@ main(void)
         TEST(a_crowd_sweeps_like_one_whatever_dies_L19),
         TEST(without_redis_workers_burn_nothing_and_do_not_storm_N14),
     };
-    int failed;
 
-    shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
-                  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    runs = mmap(NULL, JOBS_MAX, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
-                0);
-    wr_log_setup_from_env();
-    rig.handlers = handlers;
-    rig.server = redis_server_start(NULL);
-    failed = RUN_TESTS("worker_storm", tests, NULL, NULL);
-    redis_server_stop(rig.server);
-    return failed;
+    shared = rig_shared(sizeof(*shared));
+    runs = rig_shared(JOBS_MAX);
+    return RIG_RUN("worker_storm", tests, handlers);
 }

@@ -39,4 +39,13 @@ bool rig_is(const char *id, const char *state);
 int rig_setup(void **state);
 int rig_teardown(void **state);
 
+/* What main() does: the tests of a program, as RUN_TESTS(), with a server for all. */
+int rig_run(const char *name, const struct CMUnitTest *tests, size_t n,
+            void (*handlers)(struct weir_worker *worker));
+#define RIG_RUN(name, tests, handlers) \
+    rig_run(name, tests, sizeof(tests) / sizeof((tests)[0]), handlers)
+/* Zeroed memory that the workers share with the tests; ends the program if there is none.
+ */
+void *rig_shared(size_t size);
+
 #endif
