@@ -230,7 +230,7 @@ renew_all(struct wr_lease_thread *t)
         ok = probe(t);
     t->said = t->failing;
     t->failing = n == 0 && t->away;
-    if (n > 0)
+    if (held)
         qsort(held, n, sizeof(*held), by_queue);
     for (size_t first = 0, end; first < n && ok; first = end) {
         for (end = first; end < n && held[end].queue == held[first].queue &&
