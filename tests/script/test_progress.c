@@ -188,6 +188,35 @@ it_is_kept_on_every_way_out(void **state)
 }
 
 static void
+what_an_earlier_run_said_is_kept_when_a_later_one_ends_the_job(void **state)
+{
+    (void)state;
+    take_said("A", " keep_progress=5000");
+    rig_retry("w", "A", 1000);
+    rig_pass(1000);
+    rig_promote(9);
+    assert_string_equal(rig_take("w", 1)->ids, "A");
+    assert_int_equal(rig_ack("w", "A"), WR_ANSWERED_OK);
+    assert_string_equal(last("A"), "done 70 nearly");
+    take_said("B", " keep_progress=5000");
+    rig_release("w", "B");
+    rig_take("w", 1);
+    rig_pass(RIG_LEASE); /* and lost once */
+    rig_reclaim();
+    rig_take("w", 1);
+    assert_int_equal(rig_ack("w", "B"), WR_ANSWERED_OK);
+    assert_string_equal(last("B"), "done 70 nearly");
+    take_said("C", " keep=60000 keep_progress=5000");
+    rig_bury("w", "C");
+    rig_replay("C");
+    rig_take("w", 1);
+    rig_ack("w", "C");
+    assert_string_equal(last("C"), "lives, done 70 nearly");
+    assert_string_equal(in_state("C"), "");
+    rig_assert_sums();
+}
+
+static void
 what_another_job_of_the_same_id_said_is_not_told_of_this(void **state)
 {
     (void)state;
@@ -253,6 +282,7 @@ main(void)
         RIG_TEST(of_a_job_that_does_not_say_it_it_stays_with_the_job),
         RIG_TEST(kept_for_no_time_it_ends_with_the_job),
         RIG_TEST(it_is_kept_on_every_way_out),
+        RIG_TEST(what_an_earlier_run_said_is_kept_when_a_later_one_ends_the_job),
         RIG_TEST(what_another_job_of_the_same_id_said_is_not_told_of_this),
         RIG_TEST(a_stale_delivery_changes_nothing_of_it_M10),
         RIG_TEST(the_queue_says_it_for_jobs_that_do_not),

@@ -109,7 +109,9 @@ local function reserve_take(k, r, c, now, reply)
     local s = c.texts[i] and state_read(c.texts[i]) -- unreadable (changed by hand): made anew
     if s then
       s.token, s.worker, s.started = number, r.worker, now_text
-      s.flag = '-' -- of an id whose entry was deleted while it ran, before the queue moved
+      if s.flag == 'c' then
+        s.flag = '-' -- of an id whose entry was deleted while it ran, before the queue moved
+      end
       s.deliveries = s.deliveries + 1
       s.keep, s.unique, s.max_deliveries = r.keep, '-', DELIVERIES_MAX
       if ends then

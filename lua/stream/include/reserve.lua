@@ -190,7 +190,9 @@ local function reserve_state(r, c, i, token, now_text)
   local plain = ends[1] == '0' and ends[2] == '-' and ends[3] == DELIVERIES_MAX
   s = s or {flag = '-', deliveries = c.counts[i], attempts = 0, lost = 0, interrupted = 0,
             snoozes = 0, progress = ''}
-  s.flag = '-' -- of an id whose entry was deleted while it ran: nobody called this one off
+  if s.flag == 'c' then
+    s.flag = '-' -- of an id whose entry was deleted while it ran: nobody called this one off
+  end
   s.token, s.worker, s.started, s.deliveries = token, r.worker, now_text, digits(s.deliveries + 1)
   s.keep, s.unique, s.max_deliveries = ends[1], ends[2], ends[3]
   return state_text(s), c.texts[i] or not plain
