@@ -322,14 +322,15 @@ a_worker_s_weight_does_not_grow_with_its_jobs(void **state)
     pid_t worker = rig_start_with(two);
 
     (void)state;
-    for (int round = 0; round < 2; round++) {
+    for (int round = 0; round < 3; round++) { /* the first one warms up */
         int64_t give_up = long_enough(n);
 
-        enqueue_all(round == 0 ? "a" : "b", n, &done, &dead);
+        enqueue_all((const char *[]){"a", "b", "c"}[round], n, &done, &dead);
         while (!all_ended(done, dead, give_up))
             continue;
         poll(NULL, 0, 300); /* the last folders */
-        weigh(worker, 2, round == 0 ? &before : &after);
+        if (round > 0)
+            weigh(worker, 2, round == 1 ? &before : &after);
     }
     print_message("%d processes, %d descriptors, %ld KiB; then %d, %d, %ld\n",
                   before.processes, before.descriptors, before.kib, after.processes,
