@@ -4,6 +4,7 @@
  */
 #include <dirent.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -69,6 +70,20 @@ quick(struct weir_delivery *d, void *context)
     return WEIR_DONE;
 }
 
+static enum weir_outcome
+nap(struct weir_delivery *d, void *context)
+{
+    size_t len;
+    int ms = atoi(weir_delivery_payload(d, &len));
+
+    (void)context;
+    note_thread();
+    if (ms > 0)
+        poll(NULL, 0, ms);
+    shared->ended++;
+    return WEIR_DONE;
+}
+
 /* Its child comes back from it too, which it must not. */
 static enum weir_outcome
 forks(struct weir_delivery *d, void *context)
@@ -87,6 +102,7 @@ handlers(struct weir_worker *w)
 {
     if (weir_worker_handle(w, "quick", quick, NULL, NULL) != WEIR_OK ||
         weir_worker_handle(w, "patient", patient, NULL, NULL) != WEIR_OK ||
+        weir_worker_handle(w, "nap", nap, NULL, NULL) != WEIR_OK ||
         weir_worker_handle(w, "forks", forks, NULL, NULL) != WEIR_OK)
         abort();
 }
@@ -225,6 +241,71 @@ a_process_that_a_handler_forked_does_not_go_on_as_a_worker(void **state)
     assert_int_equal(rig_numbers("f").deliveries, 1);
 }
 
+/* ---- all that in any order ---- */
+
+#define CALLERS 3
+#define MIXED_MS 1200
+
+struct caller {
+    pthread_t thread;
+    unsigned seed;
+    int64_t until_ms;
+    int calls;
+    struct weir_error err;
+};
+
+/* Mostly alone, sometimes in crowds; mostly short, sometimes up to 30 ms. */
+static void *
+call_at_random(void *arg)
+{
+    struct caller *c = arg;
+
+    while (wr_clock_ms() < c->until_ms && c->err.code == WEIR_OK) {
+        unsigned dice = (unsigned)rand_r(&c->seed);
+        bool naps = dice % 16 == 0;
+        char ms[8];
+        struct weir_job job = {WEIR_JOB_INIT, .queue = "q", .type = "nap", .payload = ms};
+        struct weir_job_view *v = NULL;
+
+        snprintf(ms, sizeof(ms), "%u", naps ? dice / 16 % 30 : 0);
+        job.payload_len = strlen(ms) + 1;
+        if (weir_call(rig.client, &job, 30000, &v, &c->err) == WEIR_OK)
+            c->calls++;
+        weir_job_view_free(v);
+        if (dice / 512 % 4 == 0)
+            usleep(dice / 2048 % 8000);
+    }
+    return NULL;
+}
+
+static void
+each_of_short_and_long_jobs_in_any_order_runs_once_and_is_answered(void **state)
+{
+    struct caller callers[CALLERS];
+    const char *text = getenv("WEIR_SEED");
+    unsigned seed = text ? (unsigned)atoi(text) : (unsigned)getpid();
+    int calls = 0;
+
+    (void)state;
+    print_message("WEIR_SEED=%u\n", seed);
+    start();
+    for (unsigned i = 0; i < CALLERS; i++) {
+        callers[i] = (struct caller){.seed = seed + i,
+                                     .until_ms = wr_clock_ms() + MIXED_MS};
+        assert_int_equal(
+            pthread_create(&callers[i].thread, NULL, call_at_random, &callers[i]), 0);
+    }
+    for (int i = 0; i < CALLERS; i++) {
+        pthread_join(callers[i].thread, NULL);
+        if (callers[i].err.code != WEIR_OK)
+            fail_msg("%s", callers[i].err.text);
+        calls += callers[i].calls;
+    }
+    assert_true(calls > 0);
+    assert_int_equal(shared->ended, calls);
+    assert_int_equal(shared->strangers, 0);
+}
+
 int
 main(void)
 {
@@ -234,6 +315,7 @@ main(void)
         TEST(a_long_job_after_short_ones_keeps_nobody_waiting),
         TEST(a_long_job_after_short_ones_is_stopped_in_its_time),
         TEST(a_process_that_a_handler_forked_does_not_go_on_as_a_worker),
+        TEST(each_of_short_and_long_jobs_in_any_order_runs_once_and_is_answered),
     };
 
     shared = rig_shared(sizeof(*shared));
