@@ -304,7 +304,8 @@ int64_t wr_lease_reconnect_ms(int64_t lease_ms);
 /* How long before its end a lease counts as lost here. */
 int64_t wr_lease_margin_ms(int64_t lease_ms);
 
-/* ---- hints.c: a connection that blocks on a hint key, so that news come at once ---- */
+/* ---- hints.c: the service child blocks on a hint key, so that orders come at once. A
+ * worker child does so where it waits for work: io_wait.c ---- */
 
 struct wr_hints {
     struct wr_server *server; /* borrowed */
