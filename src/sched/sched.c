@@ -1,4 +1,4 @@
-#include "sched/sched.h"
+#include "sched/sched_internal.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -14,17 +14,13 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "redis/backoff.h"
-#include "redis/conn.h"
-#include "sched/cron_fire.h"
-#include "sched/quiet.h"
 
 #define LEASE_DEFAULT_MS 15000
 #define LEASE_MAX_MS 600000
-#define LEAD_MS 1000     /* between two renewals, or two looks at the lock */
-#define SUSPECT_MS 400   /* the same once the lock stood still */
-#define STALE_LOOKS 3    /* a lock that stood still at so many looks is taken over */
-#define REGISTRY_MS 2000 /* between two looks for new queues */
-#define PROMOTE_IDLE_MS 5000
+#define LEAD_MS 1000         /* between two renewals, or two looks at the lock */
+#define SUSPECT_MS 400       /* the same once the lock stood still */
+#define STALE_LOOKS 3        /* a lock that stood still at so many looks is taken over */
+#define REGISTRY_MS 2000     /* between two looks for new queues */
 #define RECLAIM_BUSY_MS 500  /* while something runs: lease + 1 s is promised */
 #define RECLAIM_IDLE_MS 2000 /* what starts now has a lease of a second at least */
 #define TIDY_MS 10000
@@ -32,76 +28,10 @@
 #define FAULT_MS 5000 /* before a queue that is broken is tried again */
 #define BATCH_FIRST 100
 #define BATCH_MAX 1000
-#define BLOCK_S "5"
-#define BLOCK_MS 5000
-#define BLOCK_SLACK_MS 2000
-#define RELAY_AGE_MS \
-    1000 /* follow-up jobs whose worker has had so long to enqueue them */
 #define RELAY_IDLE_MS 10000
-#define CONNECT_MS 2000
-#define AWAY_MAX_MS 1000
 
-enum step {
-    LEAD,
-    PROMOTE,
-    CRON,
-    RECLAIM,
-    FORGET,
-    TRIM,
-    SWEEP,
-    RELAY,
-    STEPS
-};
 static const char *const step_names[] = {"lead",   "promote", "cron",  "reclaim",
                                          "forget", "trim",    "sweep", "relay"};
-
-/* What is known of one queue. All times are monotonic, in us. */
-struct watch {
-    struct watch *next;
-    struct wr_queue *queue;
-    bool listed; /* at the last look into the registry */
-    bool leads;
-    char seen[128]; /* the lock's value at the last look, while another leads */
-    int still;      /* looks at which it had not changed */
-    int64_t at[STEPS];
-    bool broken[STEPS]; /* said once, until it works again */
-    bool awaited;       /* conn blocks on its due marker, or did */
-    int64_t owes_until; /* took the marker and leads no more: promotes until then */
-    size_t batch;
-    struct wr_quiet quiet;
-    struct wr_sweep sweep;
-    int64_t trimmed; /* since it was last said */
-    struct wr_cron_watch cron;
-};
-
-struct wr_sched {
-    struct wr_store *store;
-    const char *const *names;
-    int64_t lease_ms;
-    char me[100];
-    struct watch *watches;
-    int64_t registry_at;
-    bool registry_broken; /* said once */
-
-    struct wr_conn *conn; /* blocks on the due markers of what this one leads */
-    bool posted;
-    bool stale; /* what it leads is no longer what conn waits for */
-    int64_t posted_us, connect_at;
-    size_t turn; /* which queue comes first in the next wait */
-    unsigned conn_failures;
-    char run_id[64]; /* of the server that conn reached last */
-
-    int timer;
-    bool away; /* the server does not answer, or not now: said once */
-    unsigned failures;
-    int64_t retry_at;
-};
-
-static int64_t
-ms(int64_t n)
-{
-    return n * 1000;
-}
 
 enum weir_err
 wr_sched_new(const struct wr_sched_options *o, struct wr_sched **out,
@@ -160,7 +90,8 @@ go_away(struct wr_sched *s, const struct weir_error *err)
     if (!s->away)
         wr_log_warn("scheduler: %s", err->text);
     s->away = true;
-    s->retry_at = wr_clock_us() + ms(wr_backoff_ms(s->failures++, AWAY_MAX_MS));
+    s->retry_at = wr_clock_us() +
+                  wr_sched_us(wr_backoff_ms(s->failures++, WR_SCHED_AWAY_MAX_MS));
     for (struct watch *w = s->watches; w; w = w->next) {
         wr_quiet_lost(&w->quiet);
         w->still = 0; /* the leader could not renew either */
@@ -190,7 +121,7 @@ went_well(struct wr_sched *s, struct watch *w, enum step step, enum weir_err rc,
         w->broken[step] = false;
         return true;
     }
-    w->at[step] = wr_clock_us() + ms(FAULT_MS);
+    w->at[step] = wr_clock_us() + wr_sched_us(FAULT_MS);
     if (rc != WEIR_E_NO_QUEUE && !w->broken[step]) { /* one without jobs is nothing bad */
         wr_log_error("scheduler: %s of queue %s: %s", step_names[step],
                      wr_queue_name(w->queue), err->text);
@@ -255,7 +186,7 @@ look_for_queues(struct wr_sched *s, int64_t now)
     struct weir_error err = {0};
     enum weir_err rc;
 
-    s->registry_at = now + ms(REGISTRY_MS);
+    s->registry_at = now + wr_sched_us(REGISTRY_MS);
     if (s->names) {
         for (const char *const *name = s->names; *name; name++)
             add_queue(*name, s);
@@ -305,7 +236,7 @@ step_lead(struct wr_sched *s, struct watch *w)
     if (!went_well(s, w, LEAD, rc, &err))
         return;
     wr_quiet_contact(&w->quiet, began, wr_clock_us(), server_ms, s->lease_ms);
-    w->at[LEAD] = began + ms(LEAD_MS);
+    w->at[LEAD] = began + wr_sched_us(LEAD_MS);
     if (leads && !w->leads)
         begin_to_lead(s, w, began);
     if (leads)
@@ -316,7 +247,7 @@ step_lead(struct wr_sched *s, struct watch *w)
     }
     w->still = strcmp(value, w->seen) == 0 ? w->still + 1 : 0;
     if (w->still > 0)
-        w->at[LEAD] = began + ms(SUSPECT_MS);
+        w->at[LEAD] = began + wr_sched_us(SUSPECT_MS);
     snprintf(w->seen, sizeof(w->seen), "%s", value);
 }
 
@@ -333,7 +264,7 @@ step_promote(struct wr_sched *s, struct watch *w)
     now = wr_clock_us();
     if (!went_well(s, w, PROMOTE, rc, &err))
         return;
-    w->at[PROMOTE] = now + ms(PROMOTE_IDLE_MS);
+    w->at[PROMOTE] = now + wr_sched_us(WR_SCHED_PROMOTE_IDLE_MS);
     if (m.more) {
         w->batch = w->batch * 2 < BATCH_MAX ? w->batch * 2 : BATCH_MAX;
         w->at[PROMOTE] = now;
@@ -341,7 +272,7 @@ step_promote(struct wr_sched *s, struct watch *w)
         w->batch = BATCH_FIRST;
         /* Counted from before the call: so the next one is under way when the job is due,
          * by as much as this one took to get there. Come too early, it moves nothing. */
-        if (m.next_us >= 0 && m.next_us < ms(PROMOTE_IDLE_MS))
+        if (m.next_us >= 0 && m.next_us < wr_sched_us(WR_SCHED_PROMOTE_IDLE_MS))
             w->at[PROMOTE] = began + m.next_us;
     }
 }
@@ -363,15 +294,16 @@ say_reclaimed(const struct watch *w, const struct wr_moved *m)
 static int64_t
 reclaim_wait(const struct wr_sched *s, const struct watch *w, const struct wr_moved *m)
 {
-    int64_t wait = ms(RECLAIM_IDLE_MS), now = wr_clock_us();
+    int64_t wait = wr_sched_us(RECLAIM_IDLE_MS), now = wr_clock_us();
 
     if (m->more)
         return 0;
     if (m->next_ms >= 0)
-        wait = ms(m->next_ms < RECLAIM_BUSY_MS ? m->next_ms + 1 : RECLAIM_BUSY_MS);
+        wait = wr_sched_us(m->next_ms < RECLAIM_BUSY_MS ? m->next_ms + 1
+                                                        : RECLAIM_BUSY_MS);
     if (wr_quiet_holds(&w->quiet, now) && wait > w->quiet.until_us - now)
         wait = w->quiet.until_us - now;
-    return wait < ms(s->lease_ms) / 4 ? wait : ms(s->lease_ms) / 4;
+    return wait < wr_sched_us(s->lease_ms) / 4 ? wait : wr_sched_us(s->lease_ms) / 4;
 }
 
 static void
@@ -392,7 +324,7 @@ step_reclaim(struct wr_sched *s, struct watch *w)
 
     if (!went_well(s, w, RECLAIM, rc, &err)) {
         if (rc == WEIR_E_NO_QUEUE)
-            w->at[RECLAIM] = began + ms(RECLAIM_IDLE_MS);
+            w->at[RECLAIM] = began + wr_sched_us(RECLAIM_IDLE_MS);
         return;
     }
     wr_quiet_contact(&w->quiet, began, wr_clock_us(), m.server_ms, s->lease_ms);
@@ -414,7 +346,7 @@ step_forget(struct wr_sched *s, struct watch *w)
         wait = 0;
     else if (m.next_ms >= 0 && m.next_ms < TIDY_MS)
         wait = m.next_ms + 1;
-    w->at[FORGET] = wr_clock_us() + ms(wait);
+    w->at[FORGET] = wr_clock_us() + wr_sched_us(wait);
 }
 
 /* A queue far over its limits is brought back slice by slice; said once, at the end. */
@@ -434,7 +366,7 @@ step_trim(struct wr_sched *s, struct watch *w)
                     wr_text_s(w->trimmed));
         w->trimmed = 0;
     }
-    w->at[TRIM] = wr_clock_us() + (m.more ? 0 : ms(TIDY_MS));
+    w->at[TRIM] = wr_clock_us() + (m.more ? 0 : wr_sched_us(TIDY_MS));
 }
 
 static void
@@ -448,7 +380,7 @@ step_sweep(struct wr_sched *s, struct watch *w)
      * it goes on. */
     if (went_well(s, w, SWEEP, rc, &err))
         w->at[SWEEP] = wr_clock_us() +
-                       (w->sweep.removed >= BATCH_FIRST / 10 ? 0 : ms(TIDY_MS));
+                       (w->sweep.removed >= BATCH_FIRST / 10 ? 0 : wr_sched_us(TIDY_MS));
 }
 
 static void
@@ -459,7 +391,7 @@ say_full(struct wr_sched *s, struct watch *w, const struct weir_error *err)
         wr_log_error("scheduler: follow-up jobs of queue %s wait: %s",
                      wr_queue_name(w->queue), err->text);
     w->broken[RELAY] = true;
-    w->at[RELAY] = wr_clock_us() + ms(FAULT_MS);
+    w->at[RELAY] = wr_clock_us() + wr_sched_us(FAULT_MS);
 }
 
 /* Follow-up jobs whose worker died between the end of its job and their enqueue. */
@@ -469,8 +401,8 @@ step_relay(struct wr_sched *s, struct watch *w)
     struct weir_error err = {0};
     size_t relayed;
     bool more;
-    enum weir_err rc = wr_store_relay_late(s->store, w->queue, RELAY_AGE_MS, BATCH_FIRST,
-                                           &relayed, &more, &err);
+    enum weir_err rc = wr_store_relay_late(s->store, w->queue, WR_SCHED_RELAY_AGE_MS,
+                                           BATCH_FIRST, &relayed, &more, &err);
 
     if (relayed > 0)
         wr_log_info("scheduler: queue %s: the follow-up jobs of %zu job%s enqueued",
@@ -478,7 +410,8 @@ step_relay(struct wr_sched *s, struct watch *w)
     if (rc == WEIR_E_FULL) /* of new jobs only: all else goes on */
         say_full(s, w, &err);
     else if (went_well(s, w, RELAY, rc, &err))
-        w->at[RELAY] = wr_clock_us() + ms(more ? RELAY_AGE_MS : RELAY_IDLE_MS);
+        w->at[RELAY] = wr_clock_us() +
+                       wr_sched_us(more ? WR_SCHED_RELAY_AGE_MS : RELAY_IDLE_MS);
 }
 
 /* Not the leader's alone: what it does not fire, others do a little later. */
@@ -520,175 +453,6 @@ step_watch(struct wr_sched *s, struct watch *w)
     }
 }
 
-/* ---- waiting ---- */
-
-/*
- * Whoever takes a marker owes a promote. If the queue has another leader by now, that one
- * was not woken: it looks by itself within PROMOTE_IDLE_MS, and till then this one stays
- * punctual for it.
- */
-static void
-owe_promote(struct watch *w)
-{
-    int64_t relay_at = wr_clock_us() + ms(RELAY_AGE_MS * 3 / 2);
-
-    w->at[PROMOTE] = w->at[CRON] = 0;
-    if (relay_at < w->at[RELAY]) /* the marker may stand for them */
-        w->at[RELAY] = relay_at;
-    wr_cron_watch_look(&w->cron);
-    w->owes_until = wr_clock_us() + ms(PROMOTE_IDLE_MS);
-}
-
-/* A marker may have been taken and lost with the connection. */
-static void
-close_conn(struct wr_sched *s)
-{
-    wr_conn_close(s->conn);
-    s->conn = NULL;
-    s->posted = s->stale = false;
-    for (struct watch *w = s->watches; w; w = w->next) {
-        if (w->awaited)
-            owe_promote(w);
-        w->awaited = false;
-    }
-}
-
-static void
-drop_conn(struct wr_sched *s)
-{
-    close_conn(s);
-    s->connect_at = wr_clock_us() + ms(wr_backoff_ms(s->conn_failures++, AWAY_MAX_MS));
-}
-
-/* A server that was started anew, or another one, may have lost the last renewals. */
-static void
-check_run_id(struct wr_sched *s)
-{
-    static const char label[] = "\nrun_id:";
-    struct wr_reply *reply;
-    struct wr_span text;
-    const char *at;
-    size_t len;
-
-    if (wr_conn_do(s->conn, wr_clock_ms() + CONNECT_MS, &reply, NULL, "INFO", "server",
-                   (char *)NULL) != WEIR_OK)
-        return; /* not allowed to ask, or broken: the next use of it will tell */
-    text = wr_reply_span(reply);
-    at = memmem(text.ptr, text.len, label, sizeof(label) - 1);
-    if (at) {
-        at += sizeof(label) - 1;
-        len = 0;
-        while (at + len < (const char *)text.ptr + text.len && at[len] > ' ')
-            len++;
-        if (s->run_id[0] && (strlen(s->run_id) != len || memcmp(s->run_id, at, len) != 0))
-            for (struct watch *w = s->watches; w; w = w->next)
-                wr_quiet_lost(&w->quiet);
-        snprintf(s->run_id, sizeof(s->run_id), "%.*s", (int)len, at);
-    }
-    wr_reply_free(reply);
-}
-
-static size_t
-count_led(const struct wr_sched *s)
-{
-    size_t led = 0;
-
-    for (const struct watch *w = s->watches; w; w = w->next)
-        led += w->leads;
-    return led;
-}
-
-/* BLPOP looks at the keys in their order: each time another queue is the first, so that
- * a busy one cannot hide the markers of the others. */
-static void
-list_due_keys(struct wr_sched *s, struct wr_span *out, size_t led)
-{
-    size_t n = 0;
-
-    s->turn = (s->turn + 1) % led;
-    for (struct watch *w = s->watches; w; w = w->next) {
-        w->awaited = w->leads;
-        if (w->leads)
-            out[(n++ + s->turn) % led] = wr_queue_due_key(w->queue);
-    }
-}
-
-static bool
-send_block(struct wr_sched *s, size_t led)
-{
-    struct wr_span *argv = calloc(led + 2, sizeof(*argv));
-    bool sent;
-
-    if (!argv)
-        return false;
-    argv[0] = wr_span_str("BLPOP");
-    list_due_keys(s, argv + 1, led);
-    argv[led + 1] = wr_span_str(BLOCK_S);
-    sent = wr_conn_send(s->conn, argv, led + 2, wr_clock_ms() + CONNECT_MS, NULL) ==
-           WEIR_OK;
-    free(argv);
-    return sent;
-}
-
-/* Asks to be woken by the due markers of the queues it leads. */
-static void
-post_block(struct wr_sched *s)
-{
-    size_t led = count_led(s);
-
-    if (s->stale)
-        close_conn(s);
-    if (s->posted || s->away || led == 0 || wr_clock_us() < s->connect_at)
-        return;
-    if (!s->conn) {
-        if (wr_server_open(wr_store_server(s->store), "weir-scheduler",
-                           wr_clock_ms() + CONNECT_MS, &s->conn, NULL) != WEIR_OK) {
-            drop_conn(s);
-            return;
-        }
-        check_run_id(s);
-    }
-    if (!send_block(s, led)) {
-        drop_conn(s);
-        return;
-    }
-    s->posted = true;
-    s->posted_us = wr_clock_us();
-}
-
-static void
-take_marker(struct wr_sched *s)
-{
-    struct wr_reply *reply;
-    struct wr_span key;
-
-    if (!s->posted || !wr_conn_has_reply(s->conn))
-        return;
-    s->posted = false;
-    if (wr_conn_recv(s->conn, wr_clock_ms() + 1000, &reply, NULL) != WEIR_OK) {
-        drop_conn(s);
-        return;
-    }
-    key = wr_reply_span(wr_reply_at(reply, 0));
-    for (struct watch *w = s->watches; w; w = w->next) {
-        struct wr_span due = wr_queue_due_key(w->queue);
-
-        if (due.len == key.len && memcmp(due.ptr, key.ptr, key.len) == 0)
-            owe_promote(w);
-    }
-    if (wr_reply_kind(reply) == WR_REPLY_ERROR)
-        drop_conn(s);
-    else
-        s->conn_failures = 0;
-    wr_reply_free(reply);
-}
-
-static bool
-block_is_late(const struct wr_sched *s)
-{
-    return s->posted && wr_clock_us() > s->posted_us + ms(BLOCK_MS + BLOCK_SLACK_MS);
-}
-
 static int64_t
 next_time(const struct wr_sched *s)
 {
@@ -696,8 +460,8 @@ next_time(const struct wr_sched *s)
 
     if (s->away)
         return s->retry_at;
-    block = s->posted ? s->posted_us + ms(BLOCK_MS + BLOCK_SLACK_MS) : s->connect_at;
-    if (s->posted || count_led(s) > 0)
+    block = wr_sched_block_until(s);
+    if (s->posted || wr_sched_count_led(s) > 0)
         at = block < at ? block : at;
     for (const struct watch *w = s->watches; w; w = w->next) {
         for (int step = LEAD; step < STEPS; step++) {
@@ -752,9 +516,7 @@ take_turn(struct wr_sched *s, int stop_fd)
 {
     if (s->away && wr_clock_us() < s->retry_at)
         return false;
-    take_marker(s);
-    if (block_is_late(s))
-        drop_conn(s);
+    wr_sched_take_marker(s);
     if (wr_clock_us() >= s->registry_at)
         look_for_queues(s, wr_clock_us());
     for (struct watch *w = s->watches; w; w = w->next) {
@@ -764,7 +526,7 @@ take_turn(struct wr_sched *s, int stop_fd)
         if (is_told(stop_fd))
             return true;
     }
-    post_block(s);
+    wr_sched_post_block(s);
     return false;
 }
 
