@@ -1192,13 +1192,13 @@ lose_by_hand(struct model_job *job)
 {
     const char *id;
 
-    if (job->gone) {
+    /* What is copied has it still. */
+    if (job->gone ||
+        (model.move.is_on && model.move.has_copy && job->place == MODEL_WAITS)) {
         by_hand("nothing", "");
         return;
     }
     by_hand("lost body", job->id);
-    if (model.move.is_on) /* a copy may have it still */
-        return;
     if (job->entry > 0) {
         redis_do(rig.redis, "XDEL %s %s", rig_key(WR_QUEUE_KEY_stream),
                  entries.ids[job->entry % ENTRIES_MAX]);
