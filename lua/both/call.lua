@@ -51,13 +51,16 @@
 
 local now, later = clock(now_arg)
 local a = {now = now, later = later, channel = channel, number = number, mark = mark}
-local id = ARGV[ITEM_FIRST]
-local waiting = waiters_with(k, id, tag, keep, now)
-if not waiting then
-  return {'MANY'}
+local waiting
+a.look = function()
+  waiting = waiters_with(k, ARGV[ITEM_FIRST], tag, keep, now)
+  return not waiting and 'MANY' or nil
 end
 local reply = admit(k, a, ARGV, ITEM_FIRST, ITEM_WORDS, ARGV[ITEM_FIRST + 4] ~= '')
-local note, place = reply[4], reply[5]
+local id, note, place = ARGV[ITEM_FIRST], reply[4], reply[5]
+if note == 'IDS' then
+  id, note = place, nil
+end
 if (reply[1] == 'OK' or reply[1] == 'GAP')
    and (not note or note == 'EXISTS' and place ~= 'dead' and place ~= 'done') then
   redis.call('HSET', k.waiters, id, waiting)

@@ -191,7 +191,8 @@ local function notes_unpack(text)
 end
 
 -- admit(k, a, argv, first, words, has_due): the whole of enqueue and of schedule.
--- a: now and later of the clock, channel, number, mark. Answers the reply.
+-- a: now and later of the clock, channel, number, mark; look: what else there is to be read
+-- before the first write, answers the word that ends the call. Answers the reply.
 local function admit(k, a, argv, first, words, has_due)
   local now, later = a.now, a.later
   local q = redis.call('HMGET', k.config, 'engine', 'paused', 'payload_max', 'long', 'retry', 'backoff',
@@ -209,6 +210,10 @@ local function admit(k, a, argv, first, words, has_due)
   end
   arrivals_ids(k, argv, first, words, has_due)
   admit_look(k, has_due)
+  local no = a.look and a.look()
+  if no then
+    return {no}
+  end
   local saved = redis.call('HGET', k.producers, a.channel)
   local count = (#argv - first + 1) / words
   local name = string.gsub(argv[first], '^\t', '') -- the same to every engine

@@ -5,7 +5,7 @@
 local WAITERS_MAX = 1000
 
 local function waiters_with(k, id, tag, keep, now)
-  local before, mine = redis.call('HGET', k.waiters, id), tag .. ' ' .. digits(now + keep)
+  local before, mine = not k.empty and redis.call('HGET', k.waiters, id), tag .. ' ' .. digits(now + keep)
   if not before then
     return mine
   end

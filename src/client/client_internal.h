@@ -49,10 +49,11 @@ wr_client_view_of_message(struct wr_queue *queue, const char *id,
 /* enqueue.c: may the job take the place of another, whose id it gets then? */
 bool wr_client_may_replace(const struct weir_job *job);
 /* As weir_job_enqueue() of one that may not. *told: its end will be told to the waiter;
- * else it exists, and may have ended. */
+ * else it exists, and may have ended. *out has the id in any case. */
 enum weir_err
 wr_client_enqueue_waited(struct weir_client *client, const struct weir_job *job,
                          const struct wr_waiter *waiter, bool *told,
+                         struct weir_enqueued *out,
                          struct weir_error *err) WEIR_MUST_CHECK;
 /* wait.c */
 void wr_client_close_listeners(struct weir_client *client);

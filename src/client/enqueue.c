@@ -519,18 +519,19 @@ weir_job_enqueue(struct weir_client *c, const struct weir_job *job,
 enum weir_err
 wr_client_enqueue_waited(struct weir_client *c, const struct weir_job *job,
                          const struct wr_waiter *waiter, bool *told,
-                         struct weir_error *err)
+                         struct weir_enqueued *out, struct weir_error *err)
 {
     struct prepared p = {0};
-    struct weir_enqueued out = {0};
     struct wr_call_slot *slot = NULL;
     struct wr_admitted answer = {0};
     struct wr_queue *queue;
     enum weir_err rc = wr_client_queue(c, job->queue, &queue, err);
 
     *told = false;
+    *out = (struct weir_enqueued){0};
     if (rc == WEIR_OK)
         rc = prepare(job, &p, err);
+    out->id = p.id;
     if (rc == WEIR_OK && !(slot = take_slot(c, queue)))
         rc = wr_fail(err, WEIR_E_NO_MEMORY, 0, "enqueue");
     if (slot) {
@@ -539,8 +540,7 @@ wr_client_enqueue_waited(struct weir_client *c, const struct weir_job *job,
         give_slot(c, slot);
     }
     if (rc == WEIR_OK) {
-        out.id = p.id;
-        rc = read_answer(&answer, &out, err);
+        rc = read_answer(&answer, out, err);
         *told = answer.word == WR_ADMIT_STORED ||
                 (answer.word == WR_ADMIT_EXISTS && strcmp(answer.detail, "-") != 0 &&
                  strcmp(answer.detail, "dead") != 0 &&

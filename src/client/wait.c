@@ -549,15 +549,17 @@ replace_waited(struct wait *w, struct one *one, const struct weir_job *job, bool
 /* In one call: the script that stores the job registers who waits. */
 static enum weir_err
 enqueue_waited(struct wait *w, const struct weir_job *job, bool *told,
-               struct weir_error *err)
+               struct weir_enqueued *out, struct weir_error *err)
 {
     struct wr_waiter waiter = {w->tag, KEEP_MS};
     enum weir_err rc = find_listener(w, err);
 
     *told = false;
     w->refresh_ms = wr_clock_ms() + REFRESH_MS;
-    return rc == WEIR_OK ? wr_client_enqueue_waited(w->client, job, &waiter, told, err)
-                         : rc;
+    if (rc == WEIR_OK)
+        rc = wr_client_enqueue_waited(w->client, job, &waiter, told, out, err);
+    w->targets[0].id = out->id.str;
+    return rc;
 }
 
 enum weir_err
@@ -586,7 +588,8 @@ weir_call(struct weir_client *c, const struct weir_job *given, int64_t timeout_m
     err = err ? err : &own;
     memcpy(&job, given, size < sizeof(job) ? size : sizeof(job));
     job.struct_size = sizeof(job);
-    if (!job.id) {
+    if (!job.id &&
+        wr_client_may_replace(&job)) { /* it waits under its id before it comes */
         wr_id_make(id);
         job.id = id;
     }
@@ -595,7 +598,7 @@ weir_call(struct weir_client *c, const struct weir_job *given, int64_t timeout_m
     if (rc == WEIR_OK)
         rc = wr_client_may_replace(&job)
                  ? replace_waited(&w, &one, &job, &told, &placed, err)
-                 : enqueue_waited(&w, &job, &told, err);
+                 : enqueue_waited(&w, &job, &told, &placed, err);
     if (rc != WEIR_OK) {
         weir_job_view_free(one.view);
         wait_end(&w);

@@ -52,8 +52,10 @@ act_call(struct kill_actor *a)
 {
     struct wr_waiter waiter = {"weir:ended:t/1", 30000};
     struct weir_job job = job_of("A");
+    struct weir_enqueued out;
     bool told;
-    enum weir_err rc = wr_client_enqueue_waited(a->client, &job, &waiter, &told, &a->err);
+    enum weir_err rc = wr_client_enqueue_waited(a->client, &job, &waiter, &told, &out,
+                                                &a->err);
 
     return rc == WEIR_OK && !told ? WEIR_E_BUG : rc;
 }

@@ -280,6 +280,24 @@ a_call_stores_its_job_and_who_waits_in_one_step(void **state)
     rig_assert_sums();
 }
 
+static void
+a_call_leaves_who_waits_for_its_job_already(void **state)
+{
+    static const struct wr_waiter early = {"weir:ended:u/7", 30000};
+    const char *tags;
+    bool ended;
+
+    (void)state;
+    rig_make_queue();
+    assert_int_equal(wr_store_wait(rig.store, rig.queue, wr_span_str("A"), &early, true,
+                                   &ended, &rig.err),
+                     WEIR_OK);
+    assert_string_equal(call("A"), "OK 0");
+    tags = redis_do(rig.redis, "HGET %s A", rig_key(WR_QUEUE_KEY_waiters));
+    assert_non_null(strstr(tags, "weir:ended:u/7 "));
+    assert_non_null(strstr(tags, "weir:ended:t/1 "));
+}
+
 /* The answer of the first was lost. */
 static void
 a_call_that_is_repeated_is_applied_once_and_told_once_E02(void **state)
@@ -558,6 +576,7 @@ main(void)
         TEST(who_comes_after_the_end_is_told_so_at_once),
         TEST(those_who_gave_up_are_swept_and_no_others),
         TEST(a_call_stores_its_job_and_who_waits_in_one_step),
+        TEST(a_call_leaves_who_waits_for_its_job_already),
         TEST(a_call_that_is_repeated_is_applied_once_and_told_once_E02),
         TEST(a_call_waits_for_what_is_there_and_not_for_what_has_ended),
         TEST(a_call_that_is_refused_leaves_nobody_waiting),

@@ -55,6 +55,31 @@ a_job_without_a_name_is_an_entry_and_nothing_else_A5(void **state)
     rig_assert_sums();
 }
 
+/* Made up by the client, which learns from the answer, also from that of a repeat, which
+ * entry it waits for. */
+static void
+a_call_without_a_name_waits_for_its_entry_A5(void **state)
+{
+    char reply[200], id[48] = "";
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        snprintf(reply, sizeof(reply), "%s",
+                 rig_script("call", "1796000000000", "c", "1", "mark", "weir:ended:t/1",
+                            "30000", "\tmade-up", "1 t", "\nx", "", "", NULL));
+        assert_int_equal(
+            sscanf(reply, i == 0 ? "OK 0 0 IDS %47s" : "BEFORE 0 0 IDS %47s", id), 1);
+        assert_string_equal(
+            redis_do(rig.redis, "HKEYS %s", rig_key(WR_QUEUE_KEY_waiters)), id);
+    }
+    assert_string_equal(redis_do(rig.redis, "EXISTS %s", rig_key(WR_QUEUE_KEY_ids)), "0");
+    assert_string_equal(rig_take("w", 1)->ids, id);
+    assert_int_equal(rig_ack("w", id), WR_ANSWERED_OK);
+    assert_string_equal(redis_do(rig.redis, "EXISTS %s", rig_key(WR_QUEUE_KEY_waiters)),
+                        "0");
+    rig_assert_sums();
+}
+
 static void
 a_job_that_got_its_id_keeps_it_through_its_life_A5(void **state)
 {
@@ -416,6 +441,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         RIG_STREAM_TEST(a_job_without_a_name_is_an_entry_and_nothing_else_A5),
+        RIG_STREAM_TEST(a_call_without_a_name_waits_for_its_entry_A5),
         RIG_STREAM_TEST(a_job_that_got_its_id_keeps_it_through_its_life_A5),
         RIG_STREAM_TEST(a_repeated_call_is_told_the_same_ids_A5),
         RIG_STREAM_TEST(named_and_unnamed_jobs_of_a_call_get_what_is_theirs),

@@ -10,10 +10,11 @@ local function arrivals_ids()
 end
 
 -- admit_look(k, has_due): reads what admit_apply() has to know, and may write. That a queue
--- has no job and no marker is seen at once: k.empty.
+-- has no job and no marker, and that nobody waits for one, is seen at once: k.empty.
 local function admit_look(k, has_due)
   k.marked, k.has_tombs = false, false
-  k.empty = redis.call('EXISTS', k.jobs, k.ready, k.tombs, k.processing, k.delayed, k.dead, k.kept, k.wake) == 0
+  k.empty = redis.call('EXISTS', k.jobs, k.ready, k.tombs, k.processing, k.delayed, k.dead, k.kept,
+                       k.wake, k.waiters or k.wake) == 0
   if not k.empty then
     touch('LLEN', k.ready)
     k.marked = redis.call('LLEN', k.wake) > 0

@@ -22,12 +22,14 @@ local function arrivals_ids(k, argv, first, words, has_due)
 end
 
 -- admit_look(k, has_due): reads what admit_apply() has to know, and may write. That there are
--- no ids, no job outside of the stream and no marker is seen at once: k.empty.
+-- no ids, no job outside of the stream and no marker, and that nobody waits for a job, is seen
+-- at once: k.empty.
 local function admit_look(k, has_due)
   k.made_up, k.marked = k.made_up or {}, false
   k.len, k.ids_n, k.jobs_n = redis.call('XLEN', k.stream), 0, 0
-  k.is_new = k.len == 0 and redis.call('EXISTS', k.stream) == 0
-  k.empty = redis.call('EXISTS', k.ids, k.jobs, k.delayed, k.dead, k.kept, k.wake) == 0
+  k.may_be_new = k.len == 0
+  k.empty = redis.call('EXISTS', k.ids, k.jobs, k.delayed, k.dead, k.kept, k.wake,
+                       k.waiters or k.wake) == 0
   if not k.empty then
     k.ids_n, k.jobs_n = redis.call('HLEN', k.ids), redis.call('HLEN', k.jobs)
     k.marked = redis.call('LLEN', k.wake) > 0

@@ -27,26 +27,37 @@ local function ready_any(k)
     and #redis.call('XPENDING', k.stream, GROUP, '-', '+', 1, FRONT) > 0
 end
 
+-- The first entry of a call: into the stream that is there, which has its group, or reserve makes
+-- it; else the group comes first. k.may_be_new: nil if nobody has looked.
+local function ready_first(k, ...)
+  if k.may_be_new ~= false then
+    local entry = k.may_be_new and redis.call('XADD', k.stream, 'NOMKSTREAM', '*', ...)
+    if entry then
+      return entry
+    end
+    group_make(k)
+  end
+  return redis.call('XADD', k.stream, '*', ...)
+end
+
 -- ready_add(k, ids, records): adds them in this order; id false: that of the entry. Their
 -- entries follow each other, so that the ids of many are told in one word. Answers the
 -- entries.
 local function ready_add(k, ids, records)
-  local entries, places, n, at = {}, {}, 0, '*'
-  if k.is_new ~= false then -- one that is there has its group, or reserve makes it
-    group_make(k)
-  end
+  local entries, places, n, at = {}, {}, 0, nil
   k.entries = nil
   for i = 1, #records do
     local id = ids[i]
+    if not at then
+      entries[1] = id and ready_first(k, 'j', records[1], 'i', id) or ready_first(k, 'j', records[1])
+      at = #records > 1 and string.match(entries[1], '^%d+%-') .. '*'
+    else
+      entries[i] = id and redis.call('XADD', k.stream, at, 'j', records[i], 'i', id)
+        or redis.call('XADD', k.stream, at, 'j', records[i])
+    end
     if id then
-      entries[i] = redis.call('XADD', k.stream, at, 'j', records[i], 'i', id)
       places[n + 1], places[n + 2] = id, entries[i]
       n = n + 2
-    else
-      entries[i] = redis.call('XADD', k.stream, at, 'j', records[i])
-    end
-    if i == 1 then
-      at = string.match(entries[1], '^%d+%-') .. '*'
     end
   end
   if n > 0 then
