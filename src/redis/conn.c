@@ -183,6 +183,20 @@ wr_conn_hold(struct wr_conn *c, const struct wr_span *argv, size_t argc,
 }
 
 enum weir_err
+wr_conn_hold_unheard(struct wr_conn *c, const struct wr_span *argv, size_t argc,
+                     struct weir_error *err)
+{
+    enum weir_err rc;
+
+    if (c->drop_n == DROPS_MAX)
+        return wr_fail(err, WEIR_E_LOADING, 0, "too many commands under way");
+    rc = wr_conn_hold(c, argv, argc, err);
+    if (rc == WEIR_OK)
+        c->drop[c->drop_n++] = c->sent;
+    return rc;
+}
+
+enum weir_err
 wr_conn_send(struct wr_conn *c, const struct wr_span *argv, size_t argc,
              int64_t deadline_ms, struct weir_error *err)
 {

@@ -64,6 +64,9 @@ enum weir_err wr_conn_send(struct wr_conn *conn, const struct wr_span *argv, siz
 /* One that goes out with the next one that is sent, in the same write. */
 enum weir_err wr_conn_hold(struct wr_conn *conn, const struct wr_span *argv, size_t argc,
                            struct weir_error *err) WEIR_MUST_CHECK;
+/* The same for one whose reply nobody waits for. */
+enum weir_err wr_conn_hold_unheard(struct wr_conn *conn, const struct wr_span *argv,
+                                   size_t argc, struct weir_error *err) WEIR_MUST_CHECK;
 /*
  * Receives the next reply, which may be an error reply: check wr_reply_kind().
  *

@@ -47,6 +47,9 @@ struct wr_call {
     bool by_token;   /* the engine is that of a token, and tells nothing of the queue */
     bool one_engine; /* its words are for this engine alone: no other one is tried, but
                         the belief is changed */
+    /* Redis writes last to the connection that had output first. With a PING before the
+     * script that is ours: whom the script tells something hears of it sooner. */
+    bool others_first;
     char numbers[8][24];
     size_t numbers_n;
     struct wr_span inline_argv[48];

@@ -256,6 +256,7 @@ answer(struct wr_store *store, struct wr_queue *queue,
     if (out)
         memset(out, 0, n * sizeof(*out)); /* WR_ANSWERED_OK */
     wr_call_init(&c, store, queue, pair);
+    c.others_first = n == 1; /* a caller may wait for it */
     wr_call_now(&c);
     wr_call_str(&c, worker);
     for (size_t i = 0; i < n; i++) {

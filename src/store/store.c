@@ -225,7 +225,7 @@ wr_call_init(struct wr_call *c, struct wr_store *store, struct wr_queue *queue,
     c->argc = 0;
     c->cap = sizeof(c->inline_argv) / sizeof(c->inline_argv[0]);
     c->failed = false;
-    c->by_token = c->one_engine = false;
+    c->by_token = c->one_engine = c->others_first = false;
     c->numbers_n = 0;
     c->reply = NULL;
     c->status = 0;
@@ -337,13 +337,17 @@ static enum weir_err
 run_once(struct wr_call *c, int64_t deadline_ms, struct weir_error *err)
 {
     struct wr_server *server = c->store->server;
+    struct wr_span ping[] = {wr_span_str("PING")};
     struct wr_conn *conn;
     enum weir_err rc = wr_server_take(server, deadline_ms, &conn, err);
 
     if (rc != WEIR_OK)
         return rc;
-    rc = wr_script_run(conn, c->script, c->argv, c->argc, deadline_ms, &c->reply,
-                       &c->status, err);
+    if (c->others_first)
+        rc = wr_conn_hold_unheard(conn, ping, 1, err);
+    if (rc == WEIR_OK)
+        rc = wr_script_run(conn, c->script, c->argv, c->argc, deadline_ms, &c->reply,
+                           &c->status, err);
     wr_server_give(server, conn);
     return rc;
 }
