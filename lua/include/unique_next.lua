@@ -18,6 +18,7 @@ local function unique_next_touch(k, word, id)
   end
   if order_key(word) then
     order_touch(k)
+    touch('HLEN', k.unique) -- of the one that is let in
   end
   local key = string.match(word, '^[^=]+')
   if key ~= '-' and redis.call('HGET', k.unique, '=' .. key) == id then
