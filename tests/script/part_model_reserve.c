@@ -203,12 +203,24 @@ is_repeat(const struct model *m, const struct model_reserve *r)
     return m->claims[r->worker].is_set && m->claims[r->worker].call == r->call;
 }
 
+/* An empty stream is not looked at: what was deleted in front is booked when a job comes.
+ */
+static bool
+is_empty(const struct model *m)
+{
+    for (size_t i = 0; i < m->jobs_n; i++) {
+        if (m->jobs[i].entry > 0 && !m->jobs[i].gone)
+            return false;
+    }
+    return m->stream;
+}
+
 static void
-plan(const struct model *m, const struct model_reserve *r, struct choice *c)
+plan(const struct model *m, const struct model_reserve *r, struct choice *c, bool empty)
 {
     memset(c, 0, sizeof(*c));
-    for (size_t i = m->ready_n; !m->paused && i > 0 && c->taken_n < r->free + r->ahead;
-         i--) {
+    for (size_t i = m->ready_n;
+         !m->paused && !empty && i > 0 && c->taken_n < r->free + r->ahead; i--) {
         if (!choose_one(m, r, c, m->ready[i - 1]))
             break;
         c->used++;
@@ -269,7 +281,7 @@ model_reserve(struct model *m, const struct model_reserve *r, struct wr_buf *out
     struct wr_buf jobs = {0};
 
     m->wakes_later = true;
-    plan(m, r, &c);
+    plan(m, r, &c, is_empty(m));
     say(out, "%s", reserve_jobs(m, r, &c, &jobs));
     model_append(out, &jobs);
     m->wakes_later = false;
@@ -395,11 +407,12 @@ model_exchange(struct model *m, const struct model_reserve *r,
 {
     static struct choice c;
     struct wr_buf notes = {0}, jobs = {0};
+    bool was_empty = is_empty(m);
     size_t notes_n;
 
     m->wakes_later = true;
     notes_n = ack_items(m, r->worker, a, n, &notes);
-    plan(m, r, &c);
+    plan(m, r, &c, was_empty && is_empty(m));
     say(out, "%s", reserve_jobs(m, r, &c, &jobs));
     say(out, "%zu", notes_n);
     model_append(out, &notes);
