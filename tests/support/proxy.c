@@ -4,19 +4,24 @@
 #include <hiredis/hiredis.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 
 #define LINKS_MAX 64
 #define HELD_BYTES 65536
+#define FDS_MAX 1024 /* that a test program may have open */
 
 /* One direction: what was read from one side and is not yet written to the other. */
 struct flow {
@@ -33,10 +38,11 @@ struct link {
     bool cut_at_reply; /* the next bytes of the server end it */
 };
 
+/* In memory that the test and the proxy's process share. */
 struct proxy {
     char dir[32], url[80], server[108];
     int listener, wake; /* wake: an eventfd */
-    pthread_t thread;
+    pid_t pid;
 
     pthread_mutex_t mu; /* guards all below; not held in poll() */
     bool stopping, cut_all;
@@ -46,7 +52,7 @@ struct proxy {
     bool count_requests, count_bytes; /* one of the cuts is armed */
     size_t requests_left, bytes_left;
     unsigned connections, cuts;
-    struct link *links[LINKS_MAX]; /* only the thread touches them */
+    struct link *links[LINKS_MAX]; /* in the memory of the proxy's process alone */
     size_t links_n;
 };
 
@@ -238,11 +244,9 @@ handle(struct proxy *p, const struct pollfd *fds, size_t links_n)
     p->cut_all = false;
 }
 
-static void *
-run(void *arg)
+static void
+run(struct proxy *p)
 {
-    struct proxy *p = arg;
-
     pthread_mutex_lock(&p->mu);
     while (!p->stopping) {
         struct pollfd fds[2 + 2 * LINKS_MAX] = {{.fd = p->wake, .events = POLLIN},
@@ -263,17 +267,46 @@ run(void *arg)
     while (p->links_n > 0)
         drop_link(p, 0);
     pthread_mutex_unlock(&p->mu);
-    return NULL;
+}
+
+/* Of what the test has open it keeps nothing: a socket that the test closes is closed. */
+static _Noreturn void
+be_proxy(struct proxy *p, pid_t test)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != test)
+        _exit(0);
+    for (int fd = STDERR_FILENO + 1; fd < FDS_MAX; fd++) {
+        if (fd != p->listener && fd != p->wake)
+            close(fd);
+    }
+    run(p);
+    _exit(0);
+}
+
+static struct proxy *
+share_proxy(void)
+{
+    struct proxy *p = mmap(NULL, sizeof(*p), PROT_READ | PROT_WRITE,
+                           MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    pthread_mutexattr_t attr;
+
+    if (p == MAP_FAILED)
+        give_up("memory");
+    pthread_mutexattr_init(&attr);
+    pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
+    pthread_mutex_init(&p->mu, &attr);
+    pthread_mutexattr_destroy(&attr);
+    return p;
 }
 
 struct proxy *
 proxy_start(const char *server_socket)
 {
-    struct proxy *p = calloc(1, sizeof(*p));
+    struct proxy *p = share_proxy();
     char socket_path[64];
+    pid_t test = getpid();
 
-    if (!p)
-        give_up("memory");
     snprintf(p->server, sizeof(p->server), "%s", server_socket);
     snprintf(p->dir, sizeof(p->dir), "/tmp/weir-proxy-XXXXXX");
     if (!mkdtemp(p->dir))
@@ -284,9 +317,12 @@ proxy_start(const char *server_socket)
     p->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (p->listener < 0 || p->wake < 0)
         give_up("listen");
-    pthread_mutex_init(&p->mu, NULL);
-    if (pthread_create(&p->thread, NULL, run, p) != 0)
-        give_up("thread");
+    p->pid = fork();
+    if (p->pid == 0)
+        be_proxy(p, test);
+    if (p->pid < 0)
+        give_up("fork");
+    close(p->listener);
     return p;
 }
 
@@ -306,13 +342,15 @@ proxy_stop(struct proxy *p)
     pthread_mutex_lock(&p->mu);
     p->stopping = true;
     wake_up(p);
-    pthread_join(p->thread, NULL);
-    close(p->listener);
+    while (waitpid(p->pid, NULL, 0) < 0) {
+        if (errno != EINTR)
+            give_up("wait");
+    }
     close(p->wake);
     unlink(p->url + strlen("unix://"));
     rmdir(p->dir);
     pthread_mutex_destroy(&p->mu);
-    free(p);
+    munmap(p, sizeof(*p));
 }
 
 const char *

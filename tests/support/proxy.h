@@ -1,6 +1,8 @@
 /*
  * A proxy between a Unix socket of its own and a server's: the network that fails when
- * told to. One thread; the functions may be called from any other.
+ * told to. A process of its own, so that a test which forks workers has no thread beside
+ * it; it ends with the test. The functions may be called from any thread, and by the
+ * processes that the test forks.
  */
 #ifndef SUPPORT_PROXY_H
 #define SUPPORT_PROXY_H
