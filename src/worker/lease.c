@@ -6,7 +6,8 @@
  *
  * Between renewals the sender may have the connection, for one bounded call at a time. A
  * renewal that is due waits for the end of that call, which has its own time limit, and
- * no other one begins before it. Fences do not wait.
+ * no other one begins before it. Fences do not wait for that, and for a renewal itself
+ * half their margin at the most.
  */
 #include <errno.h>
 #include <poll.h>
@@ -171,6 +172,45 @@ is_outage(enum weir_err rc)
            rc == WEIR_E_SERVER || rc == WEIR_E_DENIED;
 }
 
+/* Self-fencing: what was not renewed in time is stopped before somebody else may start
+ * it. Answers when to look again. */
+static int64_t
+fence_all(struct wr_lease_thread *t)
+{
+    struct wr_runner *r = t->runner;
+    int64_t now = wr_clock_ms(), next = now + 60000;
+
+    pthread_mutex_lock(&r->mu);
+    for (size_t i = 0; i < r->n; i++) {
+        struct wr_run *run = &r->runs[i];
+        int64_t fence = atomic_load(&run->fence_ms);
+
+        if (!run->in_use || run->answered || run->phase == WR_RUN_FINISHED ||
+            atomic_load(&run->d.stop) == WR_STOP_LOST)
+            continue;
+        if (now >= fence) {
+            wr_log_warn("job %s: its lease was not renewed and may lapse, it is stopped",
+                        run->d.id);
+            wr_run_stop(run, WR_STOP_LOST);
+        } else if (fence < next) {
+            next = fence;
+        }
+    }
+    pthread_mutex_unlock(&r->mu);
+    return next;
+}
+
+/* Of a call that Redis does not answer: what is to be fenced meanwhile is late by half
+ * the margin at the most. */
+static int64_t
+call_timeout_ms(struct wr_lease_thread *t)
+{
+    int64_t lease = t->worker->lease_ms, most = wr_lease_timeout_ms(lease),
+            left = fence_all(t) - wr_clock_ms() + wr_lease_margin_ms(lease) / 2;
+
+    return left < most ? left : most;
+}
+
 /* One call: the held jobs of one queue. False: Redis is away. */
 static bool
 renew_queue(struct wr_lease_thread *t, const struct held *held, size_t n)
@@ -186,6 +226,7 @@ renew_queue(struct wr_lease_thread *t, const struct held *held, size_t n)
         h[i] = (struct wr_holding){.id = wr_span_str(held[i].id),
                                    .token = wr_span_str(held[i].token),
                                    .limit_ms = held[i].limit_ms};
+    wr_store_set_timeout(t->store, call_timeout_ms(t));
     if (h && words)
         rc = wr_store_extend(t->store, held[0].queue, t->me, lease, h, n, words, &err);
     for (size_t i = 0; rc == WEIR_OK && i < n; i++)
@@ -240,34 +281,6 @@ renew_all(struct wr_lease_thread *t)
     }
     free(held);
     return ok;
-}
-
-/* Self-fencing: what was not renewed in time is stopped before somebody else may start
- * it. Answers when to look again. */
-static int64_t
-fence_all(struct wr_lease_thread *t)
-{
-    struct wr_runner *r = t->runner;
-    int64_t now = wr_clock_ms(), next = now + 60000;
-
-    pthread_mutex_lock(&r->mu);
-    for (size_t i = 0; i < r->n; i++) {
-        struct wr_run *run = &r->runs[i];
-        int64_t fence = atomic_load(&run->fence_ms);
-
-        if (!run->in_use || run->answered || run->phase == WR_RUN_FINISHED ||
-            atomic_load(&run->d.stop) == WR_STOP_LOST)
-            continue;
-        if (now >= fence) {
-            wr_log_warn("job %s: its lease was not renewed and may lapse, it is stopped",
-                        run->d.id);
-            wr_run_stop(run, WR_STOP_LOST);
-        } else if (fence < next) {
-            next = fence;
-        }
-    }
-    pthread_mutex_unlock(&r->mu);
-    return next;
 }
 
 /* ---- the connection ---- */
