@@ -12,6 +12,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "support/proxy.h"
+#include "worker/output.h"
 
 #define LEASE_MS 3000 /* busy machines renew late */
 #define POUR_JOBS 8
@@ -340,6 +341,17 @@ least_left(int jobs)
     return least;
 }
 
+/* 32 KiB, and the part of one run more, and the words beside them. */
+static void
+assert_pieces_are_small(struct proxy *proxy)
+{
+    size_t largest = proxy_largest_request(proxy);
+
+    print_message("the largest piece had %zu bytes\n", largest);
+    assert_true(largest > WR_OUTPUT_PART_MAX); /* several runs share one */
+    assert_true(largest <= 32768 + WR_OUTPUT_PART_MAX + WR_OUTPUT_LINE_MAX + 2048);
+}
+
 static void
 a_flood_over_a_slow_link_delays_no_renewal_by_more_than_a_piece_L08(void **state)
 {
@@ -347,6 +359,7 @@ a_flood_over_a_slow_link_delays_no_renewal_by_more_than_a_piece_L08(void **state
     int64_t end, least = LEASE_MS;
 
     (void)state;
+    proxy_measure_named(proxy, "weir-lease");
     rig.url = proxy_url(proxy);
     rig_start_with(
         (struct weir_worker_options){.lease_ms = LEASE_MS, .concurrency = POUR_JOBS});
@@ -362,6 +375,7 @@ a_flood_over_a_slow_link_delays_no_renewal_by_more_than_a_piece_L08(void **state
     }
     print_message("the least left of a lease was %lld ms\n", (long long)least);
     assert_true(least > 0);
+    assert_pieces_are_small(proxy);
     proxy_delay(proxy, 0);
     make_mark("go");
     AWAIT(audit_of(rig.client, "q").done == POUR_JOBS);

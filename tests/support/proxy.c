@@ -52,6 +52,8 @@ struct proxy {
     bool count_requests, count_bytes; /* one of the cuts is armed */
     size_t requests_left, bytes_left;
     unsigned connections, cuts;
+    char measured_name[32];        /* of whose requests the largest is kept */
+    size_t largest;                /* bytes of its words */
     struct link *links[LINKS_MAX]; /* in the memory of the proxy's process alone */
     size_t links_n;
 };
@@ -127,6 +129,18 @@ note_name(struct link *l, const redisReply *r)
 }
 
 static void
+measure(struct proxy *p, const struct link *l, const redisReply *r)
+{
+    size_t bytes = 0;
+
+    if (p->measured_name[0] == '\0' || strcmp(p->measured_name, l->name) != 0)
+        return;
+    for (size_t i = 0; i < r->elements; i++)
+        bytes += r->element[i]->len;
+    p->largest = bytes > p->largest ? bytes : p->largest;
+}
+
+static void
 count_requests(struct proxy *p, struct link *l)
 {
     void *request = NULL;
@@ -134,6 +148,7 @@ count_requests(struct proxy *p, struct link *l)
     redisReaderFeed(l->requests, l->up.held, l->up.len);
     while (redisReaderGetReply(l->requests, &request) == REDIS_OK && request) {
         note_name(l, request);
+        measure(p, l, request);
         freeReplyObject(request);
         if (p->count_requests && --p->requests_left == 0) {
             p->count_requests = false;
@@ -448,6 +463,26 @@ proxy_cuts(struct proxy *p)
 
     pthread_mutex_lock(&p->mu);
     n = p->cuts;
+    pthread_mutex_unlock(&p->mu);
+    return n;
+}
+
+void
+proxy_measure_named(struct proxy *p, const char *name)
+{
+    pthread_mutex_lock(&p->mu);
+    snprintf(p->measured_name, sizeof(p->measured_name), "%s", name);
+    p->largest = 0;
+    pthread_mutex_unlock(&p->mu);
+}
+
+size_t
+proxy_largest_request(struct proxy *p)
+{
+    size_t n;
+
+    pthread_mutex_lock(&p->mu);
+    n = p->largest;
     pthread_mutex_unlock(&p->mu);
     return n;
 }

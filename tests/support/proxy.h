@@ -43,6 +43,10 @@ void proxy_cut_reply_at(struct proxy *proxy, size_t n);
 /* Closes all connections now; new ones are welcome. */
 void proxy_cut_all(struct proxy *proxy);
 
+/* From now on the requests of connections with this name are measured. */
+void proxy_measure_named(struct proxy *proxy, const char *name);
+size_t proxy_largest_request(struct proxy *proxy); /* bytes of its words */
+
 unsigned proxy_connections(struct proxy *proxy); /* taken since the start */
 unsigned proxy_cuts(struct proxy *proxy);        /* connections cut on purpose */
 
