@@ -1,18 +1,15 @@
 --- reserve_plan(k, r, now) and reserve_apply(k, r, plan, now, later, reply): hand out up
 -- to r.free + r.ahead jobs. r: worker, call (its number), free, ahead, lease (ms), bytes,
 -- paused, long (a record of the queue may be long), types (' a b ': what the worker runs;
--- '! a b ': everything but; '': everything), keep (ms, of jobs that do not say it), knows (an empty
--- table). The plan reads every key that the other will write. Adds id, state, record of each job to reply and answers the word. Used by
--- reserve and by exchange.
+-- '! a b ': everything but; '': everything), keep (ms, of jobs that do not say it), knows (an
+-- empty table). The plan reads every key that the other will write. Adds id, state, record of
+-- each job to reply and answers the word. Used by reserve and by exchange.
 --- @include clock
---- @include ready
 --- @include ledger
 --- @include unique_next
 --- @include handing
---- @include remove
 --- @include touch
 --- @include places
---- @include due
 
 local SKIPS_MAX = 1000
 local REFUSED_MAX = 100 -- lost, late and shelved jobs of one call

@@ -6,10 +6,7 @@
 --- @include ledger
 --- @include unique_next
 --- @include handing
---- @include remove
 --- @include touch
---- @include places
---- @include due
 
 local REFUSED_MAX = 100 -- lost, late and shelved jobs of one call
 local SLICE = 64        -- short records read at once
