@@ -88,6 +88,14 @@ rig_is(const char *id, const char *state)
     return strcmp(job_state(rig.client, "q", id), state) == 0;
 }
 
+bool
+rig_worker_is(const char *state)
+{
+    const char *worker = redis_do(rig.server, "ZRANGE weir:workers 0 0");
+
+    return strcmp(redis_do(rig.server, "HGET weir:worker:%s state", worker), state) == 0;
+}
+
 int
 rig_setup(void **state)
 {

@@ -241,9 +241,7 @@ a_job_is_cancelled_while_its_worker_drains_X02(void **state)
     rig_enqueue(JOB(SCRIPT("echo $$ >$MARKS/pid; exec sleep 1000")), "j", "sh");
     pid = mark_number("pid");
     kill(worker, SIGTERM);
-    AWAIT(strstr(redis_do(rig.server, "HVALS weir:worker:%s",
-                          redis_do(rig.server, "ZRANGE weir:workers 0 0")),
-                 "draining"));
+    AWAIT(rig_worker_is("draining"));
     assert_true(process_lives(pid));
     assert_int_equal(weir_job_cancel(rig.client, "q", "j", NULL, NULL), WEIR_OK);
     assert_int_equal(rig_end(worker, 0), 0); /* nothing runs any more */

@@ -343,7 +343,7 @@ a_cancel_is_heard_at_once_by_a_worker_that_ends_X01(void **state)
     rig_enqueue(JOB(), "0", "hold");
     AWAIT(shared->runs[0] > 0);
     kill(pid, SIGTERM);
-    usleep(100000);
+    AWAIT(rig_worker_is("draining"));
     AWAIT(wait_id() > 0);
     cut();
     AWAIT(wait_id() > 0); /* it listens anew */

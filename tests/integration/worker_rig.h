@@ -33,6 +33,8 @@ void rig_lose(pid_t worker);
 void rig_enqueue(struct weir_job job, const char *id, const char *type);
 struct weir_job_numbers rig_numbers(const char *id);
 bool rig_is(const char *id, const char *state);
+/* What the one worker told last: running, quiet, draining. */
+bool rig_worker_is(const char *state);
 
 /* Of each test: an empty server; at its end no worker, an audit that is good, and queues
  * of the program's engine alone. */
