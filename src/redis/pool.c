@@ -3,10 +3,10 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "base/cond.h"
 #include "base/error.h"
 
 struct wr_pool {
@@ -22,21 +22,6 @@ struct wr_pool {
     struct wr_pool *next;   /* in the registry; guarded by registry_mu */
     struct wr_conn *idle[]; /* a stack: the warmest connection is lent first */
 };
-
-static int
-cond_init_monotonic(pthread_cond_t *cond)
-{
-    pthread_condattr_t attr;
-    int rc = pthread_condattr_init(&attr);
-
-    if (rc != 0)
-        return rc;
-    rc = pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    if (rc == 0)
-        rc = pthread_cond_init(cond, &attr);
-    pthread_condattr_destroy(&attr);
-    return rc;
-}
 
 /*
  * fork() may come while another thread holds a pool's lock, and that thread
@@ -72,7 +57,7 @@ after_fork_in_child(void)
         /* Borrowed ones are abandoned as they are given back. The condition
          * still counts waiters that exist only in the parent. */
         p->lent = 0;
-        cond_init_monotonic(&p->freed);
+        wr_cond_init(&p->freed);
         pthread_mutex_unlock(&p->mu);
     }
     pthread_mutex_unlock(&registry_mu);
@@ -105,7 +90,7 @@ wr_pool_new(const struct wr_pool_ops *ops, void *ctx, size_t max_conns,
 
     if (pthread_mutex_init(&p->mu, NULL) != 0)
         goto fail_free;
-    if (cond_init_monotonic(&p->freed) != 0)
+    if (wr_cond_init(&p->freed) != 0)
         goto fail_mutex;
 
     pthread_once(&fork_hooks_once, install_fork_hooks);
@@ -150,14 +135,9 @@ wr_pool_free(struct wr_pool *p)
 static enum weir_err
 wait_for_slot(struct wr_pool *p, int64_t deadline_ms)
 {
-    struct timespec until = {
-        .tv_sec = (time_t)(deadline_ms / 1000),
-        .tv_nsec = (long)(deadline_ms % 1000) * 1000000L,
-    };
-
     while (p->lent == p->max) {
         /* One that was freed just then is taken: its signal may have been ours. */
-        if (pthread_cond_timedwait(&p->freed, &p->mu, &until) == ETIMEDOUT &&
+        if (wr_cond_wait_until(&p->freed, &p->mu, deadline_ms) == ETIMEDOUT &&
             p->lent == p->max)
             return WEIR_E_POOL_FULL;
     }

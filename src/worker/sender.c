@@ -11,9 +11,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/clock.h"
+#include "base/cond.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "redis/backoff.h"
@@ -34,7 +34,7 @@ struct wr_output {
     char queue[132], id[256], token[WR_TOKEN_MAX];
     int64_t began_ms; /* monotonic: handed out */
 
-    pthread_mutex_t mu; /* guards the buffer; taken alone */
+    pthread_mutex_t mu; /* guards the buffer; taken alone, or after the sender's */
     struct wr_output_buffer buffer;
     _Atomic bool ended;     /* the run prints no more */
     _Atomic bool abandoned; /* nothing more is stored */
@@ -55,7 +55,7 @@ struct wr_sender {
     char me[100];
     struct wr_store *store;
     pthread_t thread;
-    pthread_mutex_t mu; /* guards the list, urgent, stopping; taken alone */
+    pthread_mutex_t mu; /* guards the list, urgent, stopping */
     pthread_cond_t wake;
     struct wr_output *outputs;
     bool urgent, stopping;
@@ -422,16 +422,13 @@ wait_until(struct wr_sender *s, int64_t next)
     }
     pthread_mutex_lock(&s->mu);
     while (!s->urgent && !s->stopping && next > wr_clock_ms()) {
-        struct timespec t;
-
         if (next == INT64_MAX) {
             if (!atomic_load(&s->sleeps))
                 break;
             pthread_cond_wait(&s->wake, &s->mu);
             continue;
         }
-        t = (struct timespec){.tv_sec = next / 1000, .tv_nsec = next % 1000 * 1000000};
-        pthread_cond_timedwait(&s->wake, &s->mu, &t);
+        (void)wr_cond_wait_until(&s->wake, &s->mu, next);
     }
     atomic_store(&s->sleeps, false);
     stopping = s->stopping;
@@ -483,7 +480,6 @@ wr_sender_start(const struct weir_worker *w, const char *worker, struct wr_runne
 {
     struct wr_store_options to = {.ns = w->ns, .server = wr_lease_server(lease)};
     struct wr_sender *s = calloc(1, sizeof(*s));
-    pthread_condattr_t attr;
     enum weir_err rc;
     int why;
 
@@ -495,10 +491,7 @@ wr_sender_start(const struct weir_worker *w, const char *worker, struct wr_runne
     s->lease = lease;
     snprintf(s->me, sizeof(s->me), "%s", worker);
     pthread_mutex_init(&s->mu, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&s->wake, &attr);
-    pthread_condattr_destroy(&attr);
+    (void)wr_cond_init(&s->wake);
     rc = wr_store_new(&to, &s->store, err);
     why = rc == WEIR_OK ? pthread_create(&s->thread, NULL, sender_main, s) : 0;
     if (why != 0)

@@ -1,20 +1,14 @@
 #include "worker/turns.h"
 
-#include <time.h>
-
 #include "base/clock.h"
+#include "base/cond.h"
 
 void
 wr_turns_init(struct wr_turns *t)
 {
-    pthread_condattr_t attr;
-
     *t = (struct wr_turns){.first = false};
     pthread_mutex_init(&t->mu, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&t->changed, &attr);
-    pthread_condattr_destroy(&attr);
+    (void)wr_cond_init(&t->changed);
 }
 
 void
@@ -27,14 +21,12 @@ wr_turns_fini(struct wr_turns *t)
 bool
 wr_turns_claim(struct wr_turns *t, int64_t until_ms)
 {
-    struct timespec until = {.tv_sec = (time_t)(until_ms / 1000),
-                             .tv_nsec = (long)(until_ms % 1000) * 1000000L};
     bool mine;
 
     pthread_mutex_lock(&t->mu);
     t->first = true;
     while (t->second && wr_clock_ms() < until_ms)
-        (void)pthread_cond_timedwait(&t->changed, &t->mu, &until);
+        (void)wr_cond_wait_until(&t->changed, &t->mu, until_ms);
     mine = !t->second;
     pthread_mutex_unlock(&t->mu);
     return mine;
