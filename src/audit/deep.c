@@ -37,12 +37,6 @@ report(struct walk *w, const char *kind, struct wr_span id, const char *detail)
         w->stopped = true;
 }
 
-static bool
-is_same(struct wr_span a, struct wr_span b)
-{
-    return a.len == b.len && memcmp(a.ptr, b.ptr, a.len) == 0;
-}
-
 /* In that slice, does `key` stand there still? Of unique: as that job's. */
 static bool
 stands_in(const struct wr_reply *reply, struct wr_span key, const struct wr_span *id)
@@ -50,8 +44,8 @@ stands_in(const struct wr_reply *reply, struct wr_span key, const struct wr_span
     size_t step = id ? 2 : 1;
 
     for (size_t i = 2; i + step <= wr_reply_len(reply); i += step) {
-        if (is_same(wr_reply_span(wr_reply_at(reply, i)), key) &&
-            (!id || is_same(wr_reply_span(wr_reply_at(reply, i + 1)), *id)))
+        if (wr_span_same(wr_reply_span(wr_reply_at(reply, i)), key) &&
+            (!id || wr_span_same(wr_reply_span(wr_reply_at(reply, i + 1)), *id)))
             return true;
     }
     return false;

@@ -161,9 +161,7 @@ take_reply(struct wr_sched *s)
     }
     key = wr_reply_span(wr_reply_at(reply, 0));
     for (struct watch *w = s->watches; w; w = w->next) {
-        struct wr_span due = wr_queue_due_key(w->queue);
-
-        if (due.len == key.len && memcmp(due.ptr, key.ptr, key.len) == 0)
+        if (wr_span_same(wr_queue_due_key(w->queue), key))
             owe_promote(w);
     }
     if (wr_reply_kind(reply) == WR_REPLY_ERROR)

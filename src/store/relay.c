@@ -16,12 +16,6 @@ struct relay {
     size_t n;
 };
 
-static bool
-is_same(struct wr_span a, struct wr_span b)
-{
-    return a.len == b.len && memcmp(a.ptr, b.ptr, a.len) == 0;
-}
-
 /* A job that is refused for good is given up, loudly: nobody waits for the answer. */
 static void
 say_refused(const struct wr_follow *f, const struct wr_admitted *a)
@@ -53,7 +47,7 @@ send_some(struct relay *r, size_t first, struct weir_error *err)
     for (size_t i = first; i < r->n; i++) {
         const struct wr_follow *f = &r->follow[i];
 
-        if (!is_same(f->queue, name))
+        if (!wr_span_same(f->queue, name))
             continue;
         which[n] = i;
         items[n++] = (struct wr_admit){.id = f->id,

@@ -142,19 +142,11 @@ fill_keys(struct wr_io *io, struct wr_span *argv)
     return n;
 }
 
-static const char *
-seconds(int64_t ms)
-{
-    return ms == BLOCK_MS        ? "5"
-           : ms == BLOCK_LOST_MS ? "1"
-           : ms == HINTS_MS      ? "10"
-                                 : "0.2";
-}
-
 static void
 post(struct wr_io *io, int64_t ms, int64_t now)
 {
     struct wr_span argv[KEYS_MAX + 2];
+    char seconds[24];
     enum weir_err rc;
     bool claims;
     size_t n;
@@ -164,7 +156,8 @@ post(struct wr_io *io, int64_t ms, int64_t now)
     io->block_ms = ms;
     claims = io->watches && may_claim(io);
     n = fill_keys(io, argv);
-    argv[n++] = wr_span_str(seconds(ms));
+    snprintf(seconds, sizeof(seconds), "%d.%03d", (int)(ms / 1000), (int)(ms % 1000));
+    argv[n++] = wr_span_str(seconds);
     rc = claims ? wr_conn_hold(io->block, argv, n, NULL)
                 : wr_conn_send(io->block, argv, n, now + wr_io_command_timeout(io), NULL);
     if (rc != WEIR_OK) {
@@ -312,20 +305,14 @@ wr_io_reply_until(const struct wr_io *io)
     return until;
 }
 
-static bool
-is_same(struct wr_span a, struct wr_span b)
-{
-    return a.len == b.len && memcmp(a.ptr, b.ptr, a.len) == 0;
-}
-
 /* A hint, or the marker of one of the queues. */
 static void
 take_key(struct wr_io *io, struct wr_span key)
 {
-    if (is_same(key, wr_span_str(io->hint_key)))
+    if (wr_span_same(key, wr_span_str(io->hint_key)))
         wr_lease_hint(io->o->lease);
     for (struct wr_line *l = io->lines; l; l = l->next) {
-        if (is_same(key, wr_queue_wake_key(l->queue)))
+        if (wr_span_same(key, wr_queue_wake_key(l->queue)))
             l->owes_call = l->maybe_ready = true;
     }
 }
