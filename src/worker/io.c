@@ -179,7 +179,7 @@ wr_io_step(struct wr_io *io, int64_t *next)
     wr_io_look_for_queues(io, now);
     wr_io_collect(io);
     wr_io_take_marker(io);
-    if (io->lead.slot_leads && wr_runner_waiting(io->runner) > 0)
+    if (wr_io_slot_leads(io) && wr_runner_waiting(io->runner) > 0)
         return true;
     done = serve(io);
     note_contact(io);

@@ -53,7 +53,6 @@ struct wr_line {
 struct wr_lead {
     _Atomic int leader;      /* enum wr_io_leader */
     int timer_fd;            /* the main thread sleeps on it while another leads */
-    bool slot_leads;         /* the same, for who leads */
     _Atomic bool ticks;      /* the main thread winds the timer up itself */
     _Atomic unsigned lent_n; /* how often it was lent */
     unsigned lonely;         /* jobs in a row that came alone to an idle child */
@@ -122,6 +121,8 @@ bool wr_io_rest(struct wr_io *io, int64_t next);
 
 enum weir_err wr_io_lead_init(struct wr_lead *lead, struct weir_error *err);
 void wr_io_lead_fini(struct wr_lead *lead);
+/* Asked by who leads: is it the thread of a slot? */
+bool wr_io_slot_leads(const struct wr_io *io);
 /* Of the main thread: it sleeps, or has a slot's thread lead until it must itself. */
 void wr_io_rest_or_offer(struct wr_io *io, int64_t next);
 

@@ -465,7 +465,7 @@ static bool
 only_answers(const struct wr_io *io, const struct wr_line *l)
 {
     return l == io->claim_line ||
-           (io->lead.slot_leads && !l->maybe_ready && !l->owes_call && l->repeat == 0);
+           (wr_io_slot_leads(io) && !l->maybe_ready && !l->owes_call && l->repeat == 0);
 }
 
 bool

@@ -222,7 +222,7 @@ wr_io_admit(struct wr_io *io, struct wr_line *line, struct wr_batch *batch,
         n++;
     }
     wr_io_recall(io, list);
-    wr_runner_submit(io->runner, list, n, io->lead.slot_leads);
+    wr_runner_submit(io->runner, list, n, wr_io_slot_leads(io));
     if (--ref->refs == 0) {
         wr_batch_fini(&ref->batch);
         free(ref);
@@ -257,7 +257,7 @@ wr_io_start_alone(struct wr_io *io)
     if (io->alone && !io->alone_runs && io->outstanding == io->alone_n) {
         io->alone_runs = take_alone(io, &io->alone);
         io->alone_runs->next = NULL;
-        wr_runner_submit(io->runner, io->alone_runs, 1, io->lead.slot_leads);
+        wr_runner_submit(io->runner, io->alone_runs, 1, wr_io_slot_leads(io));
     }
 }
 

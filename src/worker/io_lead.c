@@ -63,12 +63,17 @@ wr_io_lead_fini(struct wr_lead *lead)
     close(lead->timer_fd);
 }
 
+bool
+wr_io_slot_leads(const struct wr_io *io)
+{
+    return atomic_load_explicit(&io->lead.leader, memory_order_relaxed) == SLOT_LEADS;
+}
+
 /* ---- the thread of a slot ---- */
 
 static void
 step_down(struct wr_io *io)
 {
-    io->lead.slot_leads = false;
     atomic_store(&io->lead.leader, MAIN_LEADS);
     wake_main_in(&io->lead, 1);
 }
@@ -104,7 +109,6 @@ lead_from_slot(void *context, size_t slot)
 {
     struct wr_io *io = context;
 
-    io->lead.slot_leads = true;
     while (io->state == WR_IO_RUN) {
         int64_t next;
         bool done = wr_io_step(io, &next);
@@ -194,7 +198,6 @@ wait_for_lead(struct wr_io *io)
     do {
         sleep_on_timer(&io->lead);
     } while (!take_lead(&io->lead, &seen, &quiet));
-    io->lead.slot_leads = false;
     io->lead.lonely = 0;
 }
 
