@@ -67,14 +67,13 @@ remove_one(struct cli *cli, const char *queue, struct weir_error *err)
 
     if (rc == WEIR_OK)
         rc = check_workers(cli, queue, err);
-    if (rc == WEIR_OK && cli->globals.dry_run) {
+    if (rc == WEIR_OK)
         rc = weir_queue_check_unused(cli->client, queue, err);
+    if (cli->globals.dry_run) {
         if (rc == WEIR_OK)
             cli_note(cli, "Would remove queue \"%s\". Nothing changed.", queue);
         return rc;
     }
-    if (rc == WEIR_OK)
-        rc = weir_queue_check_unused(cli->client, queue, err);
     if (rc == WEIR_OK)
         rc = cli_confirm(cli, err,
                          "This will remove queue \"%s\", its settings and its counters.",
