@@ -48,6 +48,28 @@ wr_io_count_long(struct wr_io *io, int64_t now)
         io->long_n = r->slots;
 }
 
+/* One that runs: its timeout, and a stop that came too early. Answers when to look
+ * again. */
+static int64_t
+check_running(struct wr_io *io, struct wr_run *run, int64_t now, bool again)
+{
+    enum wr_stop stop = (enum wr_stop)atomic_load(&run->d.stop);
+    int64_t stop_at = atomic_load(&run->d.stop_at_ms), next = INT64_MAX;
+    int64_t kill_at = stop_at + run->d.record.kill_after_ms;
+
+    if (stop_at != 0 && now >= stop_at && stop == WR_STOP_NONE)
+        wr_run_stop(run, WR_STOP_TIMEOUT);
+    else if (stop != WR_STOP_NONE && again)
+        wr_run_stop(run, stop);
+    if (stop_at != 0 && now >= kill_at)
+        abandon(io, run);
+    else if (stop_at != 0)
+        next = now < stop_at ? stop_at : kill_at;
+    if (stop != WR_STOP_NONE && io->stop_again_ms < next)
+        next = io->stop_again_ms;
+    return next;
+}
+
 /* Timeouts of C handlers, stops that came too early, jobs that wait too long. Answers
  * when to look again. */
 int64_t
@@ -68,8 +90,7 @@ wr_io_check_runs(struct wr_io *io, int64_t now)
     pthread_mutex_lock(&r->mu);
     for (size_t i = 0; i < r->n; i++) {
         struct wr_run *run = &r->runs[i];
-        enum wr_stop stop = (enum wr_stop)atomic_load(&run->d.stop);
-        int64_t stop_at = atomic_load(&run->d.stop_at_ms);
+        int64_t at;
 
         if (!run->in_use)
             continue;
@@ -81,21 +102,8 @@ wr_io_check_runs(struct wr_io *io, int64_t now)
         }
         if (run->phase != WR_RUN_RUNNING)
             continue;
-        if (stop_at != 0 && now >= stop_at && stop == WR_STOP_NONE)
-            wr_run_stop(run, WR_STOP_TIMEOUT);
-        else if (stop != WR_STOP_NONE && again)
-            wr_run_stop(run, stop);
-        if (stop_at != 0) {
-            int64_t kill_at = stop_at + run->d.record.kill_after_ms;
-            int64_t at = now < stop_at ? stop_at : kill_at;
-
-            if (now >= kill_at)
-                abandon(io, run);
-            else if (at < next)
-                next = at;
-        }
-        if (stop != WR_STOP_NONE && io->stop_again_ms < next)
-            next = io->stop_again_ms;
+        at = check_running(io, run, now, again);
+        next = at < next ? at : next;
     }
     pthread_mutex_unlock(&r->mu);
     if (late)

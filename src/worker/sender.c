@@ -355,28 +355,37 @@ send_what_is_due(struct wr_sender *s)
     return true;
 }
 
-/* Takes out what is done, and what waited too long for Redis. Answers when the next is
- * due. */
+/* Is nothing left to do for it? One that waited too long for Redis is given up, or that
+ * has too many before it. */
+static bool
+is_done(struct wr_output *o, bool away, int64_t now, size_t *ended)
+{
+    if (!atomic_load(&o->ended))
+        return false;
+    if (o->ended_ms == 0)
+        o->ended_ms = now;
+    ++*ended;
+    if (!atomic_load(&o->stored) &&
+        (atomic_load(&o->abandoned) ||
+         (away && (*ended > KEEP_MAX || now - o->ended_ms > KEEP_MS))))
+        give_up(o);
+    return atomic_load(&o->stored);
+}
+
+/* Takes out what is done. Answers when the next is due. */
 static int64_t
 tidy(struct wr_sender *s)
 {
     int64_t now = wr_clock_ms(), next = INT64_MAX;
     struct wr_output *done = NULL;
-    bool away = atomic_load(&s->away), woke = false;
+    bool away = atomic_load(&s->away);
     size_t ended = 0;
 
     pthread_mutex_lock(&s->mu);
     for (struct wr_output **at = &s->outputs, *o; (o = *at) != NULL;) {
-        bool over = atomic_load(&o->ended);
+        int64_t due;
 
-        if (over && o->ended_ms == 0)
-            o->ended_ms = now;
-        ended += over;
-        if (over && !atomic_load(&o->stored) &&
-            (atomic_load(&o->abandoned) ||
-             (away && (ended > KEEP_MAX || now - o->ended_ms > KEEP_MS))))
-            give_up(o);
-        if (over && atomic_load(&o->stored)) {
+        if (is_done(o, away, now, &ended)) {
             *at = o->next;
             o->next = done;
             done = o;
@@ -387,23 +396,19 @@ tidy(struct wr_sender *s)
             o->buffer.whole = true; /* the rate is not to blame for what waits now */
             pthread_mutex_unlock(&o->mu);
         }
-        if (!atomic_load(&o->abandoned)) {
-            int64_t due = due_at(o);
-
-            next = due < next ? due : next;
-        }
+        due = atomic_load(&o->abandoned) ? INT64_MAX : due_at(o);
+        next = due < next ? due : next;
         at = &o->next;
     }
     pthread_mutex_unlock(&s->mu);
+    if (done)
+        wr_runner_wake_io(s->runner);
     while (done) {
         struct wr_output *o = done;
 
         done = o->next;
-        woke = true;
         let_go(o);
     }
-    if (woke)
-        wr_runner_wake_io(s->runner);
     return away && next < s->again_ms ? s->again_ms : next;
 }
 
