@@ -51,7 +51,7 @@ struct weir_delivery {
     void *context;                    /* from the startup hook */
     struct wr_sender *sender;         /* stores what it prints; NULL: nobody does */
     struct wr_output *_Atomic output; /* what it printed; NULL: nothing yet */
-    int64_t handed_out_ms;            /* monotonic */
+    int64_t handed_out_ms;            /* monotonic: when the claim's reply came */
     _Atomic int stop;                 /* enum wr_stop */
     int64_t started_ms;               /* monotonic */
     _Atomic int64_t stop_at_ms; /* monotonic: when the timeout ends of what runs in this

@@ -153,8 +153,11 @@ take_word(struct wr_lease_thread *t, const struct held *h, enum wr_extended word
             break; /* its answer is on its way */
         case WR_EXTEND_STALE:
         case WR_EXTEND_GONE:
-            if (run->phase != WR_RUN_FINISHED)
+            /* Once: a handler that does not heed it is renewed, in vain, until it ends.
+             */
+            if (run->phase != WR_RUN_FINISHED && !run->told_lost)
                 wr_log_warn("job %s: its lease is no longer ours, it is stopped", h->id);
+            run->told_lost = true;
             wr_run_stop(run, WR_STOP_LOST);
             break;
         }

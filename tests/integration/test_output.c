@@ -154,7 +154,7 @@ handlers(struct weir_worker *w)
 
 static struct {
     struct wr_buf text;
-    int64_t left_out, lines;
+    int64_t left_out, lines, at; /* at: of the last line */
 } got;
 
 static bool
@@ -164,6 +164,7 @@ take(const struct weir_output_line *line, void *context)
     wr_buf_add(&got.text, line->ptr, line->len);
     got.left_out += line->left_out;
     got.lines += !line->part && line->left_out == 0;
+    got.at = line->at;
     return true;
 }
 
@@ -234,6 +235,35 @@ lines_of_a_handler_are_read_elsewhere_while_it_runs_X09(void **state)
                      WEIR_OK);
     assert_string_equal(got.text.ptr, "it ends\n"); /* what is new, and no more */
     assert_false(place.open);
+}
+
+static bool
+waits_for_two_seconds(void)
+{
+    const char *line = strstr(redis_do(rig.server, "CLIENT LIST"), "name=weir-wait ");
+    const char *idle = line ? strstr(line, " idle=") : NULL;
+
+    return idle && atoi(idle + strlen(" idle=")) >= 2;
+}
+
+/* The claim that brings such a job was sent when the wait for it began. */
+static void
+what_is_printed_after_a_long_wait_for_work_is_not_of_the_future_X09(void **state)
+{
+    static const char *const queues[] = {"q", NULL};
+    int64_t now;
+
+    (void)state;
+    rig_start_with((struct weir_worker_options){WEIR_WORKER_OPTIONS_INIT,
+                                                .queues = queues, .lease_ms = 15000});
+    AWAIT(waits_for_two_seconds());
+    make_mark("go");
+    rig_enqueue(JOB(0), "a", "speak");
+    AWAIT(rig_is("a", "done"));
+    now = atoll(redis_do(rig.server, "TIME")) * 1000 +
+          1000; /* whole seconds, rounded up */
+    assert_true(shows("a", "it ends\n"));
+    assert_true(got.at <= now);
 }
 
 static void
@@ -482,6 +512,7 @@ main(void)
     const struct CMUnitTest tests[] = {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
         T(lines_of_a_handler_are_read_elsewhere_while_it_runs_X09),
+        T(what_is_printed_after_a_long_wait_for_work_is_not_of_the_future_X09),
         T(threads_of_one_handler_may_speak_at_once),
         T(a_job_prints_at_its_own_speed_while_redis_stands_still_N01),
         T(a_flood_of_100_MB_fills_neither_worker_nor_redis_F39),

@@ -70,6 +70,20 @@ exits(struct weir_delivery *d, void *context)
 }
 
 /* As many ms as its payload says. */
+/* Does not look whether it should stop; a second line says that it ended. */
+static enum weir_outcome
+hears_nothing(struct weir_delivery *d, void *context)
+{
+    int left = 3000;
+
+    (void)context;
+    note_start(d);
+    for (; left > 0; left -= 10)
+        poll(NULL, 0, 10);
+    note_start(d);
+    return WEIR_DONE;
+}
+
 static enum weir_outcome
 sleeps(struct weir_delivery *d, void *context)
 {
@@ -133,8 +147,9 @@ construct(void)
 #endif
 
 static const struct weir_handler handlers[] = {
-    {"abort", aborts, NULL}, {"segv", faults, NULL},  {"overflow", overflows, NULL},
-    {"exit", exits, NULL},   {"sleep", sleeps, NULL}, {"tell", tells, NULL},
+    {"abort", aborts, NULL},       {"segv", faults, NULL},  {"overflow", overflows, NULL},
+    {"exit", exits, NULL},         {"sleep", sleeps, NULL}, {"tell", tells, NULL},
+    {"deaf", hears_nothing, NULL},
 #ifdef TWICE
     {"sleep", sleeps, NULL},
 #endif

@@ -199,3 +199,19 @@ started_twice() { [ "$(starts_of pill)" -ge 2 ]; }
     [ "$("$WEIR" job result good)" = mine ]
     [ "$(cat "$HOOKS")" = 'run good' ]
 }
+
+deaf_has_ended() { [ "$(starts_of deaf)" = 2 ]; }
+
+@test "that a lease is somebody else's is said once of a handler that does not heed it (L03)" {
+    local worker key=$WEIR_NAMESPACE:{default} log=$BATS_TEST_TMPDIR/log
+    "$WEIR" work -q default -c 1 --plugin "$crash" --lease 2s --no-scheduler 2>"$log" 3>&- &
+    worker=$!
+    "$WEIR" enqueue deaf --id deaf
+    until_true grep -qx deaf "$STARTS"
+    redis DEL "$key:processing" "$key:stream" "$key:state"
+    until_true deaf_has_ended # after three seconds, with a renewal every half
+    kill -TERM "$worker"
+    wait "$worker"
+    cat "$log"
+    [ "$(grep -c 'deaf: its lease is no longer ours' "$log")" = 1 ]
+}
