@@ -579,26 +579,25 @@ weir_call(struct weir_client *c, const struct weir_job *given, int64_t timeout_m
                      .each = keep_one,
                      .context = &one};
     char id[WR_ID_LEN + 1];
-    struct weir_enqueued placed;
+    struct weir_enqueued placed = {0};
     struct weir_error own = {0};
     enum weir_err rc;
-    bool told = false;
+    bool told = false, replaces;
 
     *out = NULL;
     err = err ? err : &own;
     memcpy(&job, given, size < sizeof(job) ? size : sizeof(job));
     job.struct_size = sizeof(job);
-    if (!job.id &&
-        wr_client_may_replace(&job)) { /* it waits under its id before it comes */
+    replaces = wr_client_may_replace(&job);
+    if (!job.id && replaces) { /* it is waited for before it comes */
         wr_id_make(id);
         job.id = id;
     }
     target.id = job.id;
     rc = wr_client_queue(c, job.queue, &target.queue, err);
     if (rc == WEIR_OK)
-        rc = wr_client_may_replace(&job)
-                 ? replace_waited(&w, &one, &job, &told, &placed, err)
-                 : enqueue_waited(&w, &job, &told, &placed, err);
+        rc = replaces ? replace_waited(&w, &one, &job, &told, &placed, err)
+                      : enqueue_waited(&w, &job, &told, &placed, err);
     if (rc != WEIR_OK) {
         weir_job_view_free(one.view);
         wait_end(&w);

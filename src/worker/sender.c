@@ -281,7 +281,7 @@ static bool
 send_parts(struct wr_sender *s, struct wr_output **outputs, size_t n)
 {
     struct wr_log_part parts[PARTS_MAX];
-    enum wr_logged words[PARTS_MAX];
+    enum wr_logged words[PARTS_MAX] = {0};
     struct weir_error err = {0};
     struct wr_queue *queue;
     enum weir_err rc = wr_store_queue(s->store, outputs[0]->queue, &queue, &err);
