@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/rand.h"
+#include "base/id.h"
 #include "cli/commands.h"
 #include "cli/cron_view.h"
 #include "cli/json.h"
@@ -318,11 +318,9 @@ static enum weir_err
 run_run(struct cli *cli, const void *opts, char *const *args, struct weir_error *err)
 {
     struct cron_opts o = *(const struct cron_opts *)opts;
-    char made[24];
-    uint64_t random;
+    char made[WR_ID_LEN + 1];
 
-    wr_rand_bytes(&random, sizeof(random));
-    snprintf(made, sizeof(made), "%016llx", (unsigned long long)random);
+    wr_id_make(made);
     o.id = o.id ? o.id : made;
     return each_entry(cli, &o, args, "run", run_one, err);
 }

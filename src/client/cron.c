@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/rand.h"
+#include "base/id.h"
 #include "base/text.h"
 #include "client/client_internal.h"
 #include "cron/schedule.h"
@@ -718,11 +718,9 @@ enum weir_err
 weir_cron_run(struct weir_client *c, const char *queue_name, const char *name,
               struct weir_job_id *id, struct weir_error *err)
 {
-    uint64_t random;
-    char request[24];
+    char request[WR_ID_LEN + 1];
 
-    wr_rand_bytes(&random, sizeof(random));
-    snprintf(request, sizeof(request), "%016llx", (unsigned long long)random);
+    wr_id_make(request);
     return weir_cron_run_as(c, queue_name, name, request, id, err);
 }
 
