@@ -414,7 +414,9 @@ wr_lease_start(const struct weir_worker *w, struct wr_runner *runner, const char
     snprintf(t->me, sizeof(t->me), "%s", worker);
     wr_turns_init(&t->turns);
     t->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    rc = wr_worker_connect(w, "weir-lease", 1, timeout, &t->server, &t->store, err);
+    rc = t->wake_fd < 0
+             ? wr_fail(err, WEIR_E_NO_MEMORY, errno, "lease thread")
+             : wr_worker_connect(w, "weir-lease", 1, timeout, &t->server, &t->store, err);
     if (rc == WEIR_OK && pthread_create(&t->thread, NULL, lease_main, t) != 0)
         rc = wr_fail(err, WEIR_E_NO_MEMORY, errno, "lease thread");
     if (rc != WEIR_OK) {
