@@ -169,6 +169,14 @@ stop_ticking(struct wr_lead *lead)
         atomic_store(&lead->ticks, true);
 }
 
+static void
+tick(struct wr_lead *lead)
+{
+    wake_main_in(lead, TICK_NS);
+    if (!atomic_load(&lead->ticks)) /* a slot wound it up meanwhile, for less */
+        wake_main_in(lead, LEND_NS);
+}
+
 /* The timer went off. *seen: the number of the last handler that was lent the lead. */
 static bool
 take_lead(struct wr_lead *lead, unsigned *seen, unsigned *quiet)
@@ -185,7 +193,7 @@ take_lead(struct wr_lead *lead, unsigned *seen, unsigned *quiet)
     if (*quiet > TICKS_MAX)
         stop_ticking(lead);
     if (atomic_load(&lead->ticks))
-        wake_main_in(lead, TICK_NS);
+        tick(lead);
     /* After that, for who steps down winds it up to wake us at once. */
     return atomic_load(&lead->leader) == MAIN_LEADS;
 }
