@@ -130,6 +130,14 @@ by_queue(const void *a, const void *b)
     return x->queue < y->queue ? -1 : x->queue > y->queue;
 }
 
+/* Tokens are numbers of their queue: a job of another one may have the same. */
+static bool
+is_still_held(const struct wr_run *run, const struct held *h)
+{
+    return run->in_use && run->queue == h->queue && strcmp(run->d.id, h->id) == 0 &&
+           strcmp(run->d.state.token, h->token) == 0;
+}
+
 static void
 take_word(struct wr_lease_thread *t, const struct held *h, enum wr_extended word,
           int64_t fence_ms)
@@ -137,7 +145,7 @@ take_word(struct wr_lease_thread *t, const struct held *h, enum wr_extended word
     struct wr_run *run = h->run;
 
     pthread_mutex_lock(&t->runner->mu);
-    if (run->in_use && strcmp(run->d.state.token, h->token) == 0) {
+    if (is_still_held(run, h)) {
         switch (word) {
         case WR_EXTEND_OK:
             atomic_store(&run->fence_ms, fence_ms);
