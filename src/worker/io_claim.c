@@ -117,7 +117,7 @@ fill_run(struct wr_io *io, struct wr_run *run, struct wr_line *line,
     run->stopped_ms = 0;
     run->took_ms = -1;
     run->facts[0] = '\0';
-    run->answered = run->alone = run->told_lost = false;
+    run->answered = run->alone = false;
     run->reason = "failed";
     atomic_store(&run->fence_ms, sent_ms + lease - wr_lease_margin_ms(lease));
     atomic_store(&run->d.stop, WR_STOP_NONE);

@@ -163,9 +163,9 @@ take_word(struct wr_lease_thread *t, const struct held *h, enum wr_extended word
         case WR_EXTEND_GONE:
             /* Once: a handler that does not heed it is renewed, in vain, until it ends.
              */
-            if (run->phase != WR_RUN_FINISHED && !run->told_lost)
+            if (run->phase != WR_RUN_FINISHED &&
+                atomic_load(&run->d.stop) != WR_STOP_LOST)
                 wr_log_warn("job %s: its lease is no longer ours, it is stopped", h->id);
-            run->told_lost = true;
             wr_run_stop(run, WR_STOP_LOST);
             break;
         }

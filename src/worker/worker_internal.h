@@ -156,10 +156,9 @@ struct wr_run {
     char facts[WR_FACTS_MAX + 1]; /* of its answer */
     int verdict;           /* enum wr_verdict: of one whose output is being stored */
     int64_t wait_until_ms; /* how long its answer waits for that */
-    bool alone;     /* runs when nothing else does, however long that takes to come */
-    bool answered;  /* abandoned, and its answer is given */
-    bool told_lost; /* the log has it that its lease is somebody else's */
-    bool in_use;    /* held: renewed, fenced; with answered guarded by mu */
+    bool alone;    /* runs when nothing else does, however long that takes to come */
+    bool answered; /* abandoned, and its answer is given */
+    bool in_use;   /* held: renewed, fenced; with answered guarded by mu */
 };
 
 static inline bool
