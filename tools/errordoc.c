@@ -112,8 +112,11 @@ static const struct {
     {WEIR_E_CONFIG, "The message names file and line. `weir config show --origin` tells "
                     "where each value comes from."},
     {WEIR_E_IO, "The message names the file and the reason."},
-    {WEIR_E_CORRUPT, "Somebody else writes keys of this namespace, or a newer weir did. "
-                     "`weir audit --deep` names the jobs."},
+    {WEIR_E_CORRUPT,
+     "Somebody else writes keys of this namespace, or a newer weir did. "
+     "`weir audit --deep` names the jobs. If the config key of a "
+     "queue is gone, do as the message says: `stream` if the queue has a "
+     "key `stream` or `ids`, else `list`; its limits are the defaults then."},
     {WEIR_E_BUG, "Please report it with the message and the output of `weir version`."},
 };
 

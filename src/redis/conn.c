@@ -377,6 +377,15 @@ format_greeting(struct wr_conn *c, const struct wr_conn_options *o, char db[16])
     return n + 1;
 }
 
+/* A name is for people alone: who may not have one works without. */
+static bool
+is_no_right(const struct wr_reply *reply)
+{
+    struct wr_span text = wr_reply_span(reply);
+
+    return text.len >= 6 && memcmp(text.ptr, "NOPERM", 6) == 0;
+}
+
 static enum weir_err
 greet(struct wr_conn *c, const struct wr_conn_options *o, int64_t deadline_ms,
       struct weir_error *err)
@@ -404,7 +413,8 @@ greet(struct wr_conn *c, const struct wr_conn_options *o, int64_t deadline_ms,
 
         wr_reply_free(reply);
         got = wr_conn_recv(c, rc == WEIR_OK ? deadline_ms : 0, &reply, why);
-        if (got == WEIR_OK && wr_reply_kind(reply) == WR_REPLY_ERROR)
+        if (got == WEIR_OK && wr_reply_kind(reply) == WR_REPLY_ERROR &&
+            !(o->name && i + 2 == n && is_no_right(reply)))
             first = wr_reply_error(reply, err);
         rc = rc == WEIR_OK ? got : rc;
         if (got != WEIR_OK)

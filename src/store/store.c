@@ -430,8 +430,8 @@ common_word(const struct wr_call *c, struct weir_error *err)
     if (wr_call_is(c, "CORRUPT"))
         return wr_fail(err, WEIR_E_CORRUPT, 0,
                        "queue %s: its config key is gone but jobs are there (evicted, or "
-                       "deleted by hand)",
-                       queue);
+                       "deleted by hand); HSET %s engine list (or stream) brings it back",
+                       queue, c->queue ? c->queue->keys.text[WR_QUEUE_KEY_config] : "");
     return WEIR_OK;
 }
 

@@ -69,7 +69,6 @@ exits(struct weir_delivery *d, void *context)
     exit(7);
 }
 
-/* As many ms as its payload says. */
 /* Does not look whether it should stop; a second line says that it ended. */
 static enum weir_outcome
 hears_nothing(struct weir_delivery *d, void *context)
@@ -84,6 +83,7 @@ hears_nothing(struct weir_delivery *d, void *context)
     return WEIR_DONE;
 }
 
+/* As many ms as its payload says. */
 static enum weir_outcome
 sleeps(struct weir_delivery *d, void *context)
 {

@@ -430,6 +430,12 @@ a_queue_whose_config_is_gone_is_not_made_again_A21b(void **state)
                      WEIR_E_CORRUPT);
     assert_string_equal(redis_do(rig.redis, "HEXISTS %s B", rig_key(WR_QUEUE_KEY_jobs)),
                         "0");
+    /* What the message says brings it back. */
+    assert_non_null(
+        strstr(rig.err.text, "; HSET weir:{q}:config engine list (or stream)"));
+    redis_do(rig.redis, "HSET %s engine %s", rig_key(WR_QUEUE_KEY_config),
+             rig.engine == RIG_LIST ? "list" : "stream");
+    rig_put("B");
 }
 
 static void

@@ -86,6 +86,30 @@ a_refused_greeting_tells_why(void **state)
 }
 
 static void
+who_may_not_have_a_name_works_without(void **state)
+{
+    static const struct fake_step name[] = {
+        EXPECT("CLIENT SETNAME weir"), EXPECT("PING"),
+        SEND(
+            "-NOPERM this user has no permissions to run the 'client|setname' command\r\n"
+            "+PONG\r\n"),
+        END};
+    static const struct fake_step ping[] = {
+        EXPECT("CLIENT SETNAME weir"), EXPECT("PING"),
+        SEND("+OK\r\n-NOPERM this user has no permissions to run the 'ping' command\r\n"),
+        END};
+    static const struct fake_step nothing[] = {
+        EXPECT("CLIENT SETNAME weir"), EXPECT("PING"),
+        SEND("-NOAUTH Authentication required.\r\n-NOAUTH Authentication required.\r\n"),
+        END};
+
+    (void)state;
+    assert_int_equal(open_as(name, "", "", 0, "weir", NULL), WEIR_OK);
+    assert_int_equal(open_as(ping, "", "", 0, "weir", NULL), WEIR_E_DENIED);
+    assert_int_equal(open_as(nothing, "", "", 0, "weir", NULL), WEIR_E_DENIED);
+}
+
+static void
 a_server_that_refuses_and_closes_keeps_its_reason(void **state)
 {
     /* It reads nothing: the greeting may meet a closed socket. */
@@ -405,6 +429,7 @@ main(void)
         cmocka_unit_test(the_greeting_logs_in_selects_and_names),
         cmocka_unit_test(n15_a_user_without_password_is_not_the_default_user),
         cmocka_unit_test(a_refused_greeting_tells_why),
+        cmocka_unit_test(who_may_not_have_a_name_works_without),
         cmocka_unit_test(a_server_that_refuses_and_closes_keeps_its_reason),
         cmocka_unit_test(a_reason_is_read_also_when_the_greeting_met_a_closed_socket),
         cmocka_unit_test(what_is_no_redis_is_called_so),
