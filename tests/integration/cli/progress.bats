@@ -171,7 +171,7 @@ over() { "$WEIR" job show "$1" --json | jq -ce 'select(.state == "done")'; }
 }
 
 @test "a co-process says how far its job is, and that outlives the job" {
-    cat >talk <<'END'
+    cat >./talk <<'END'
 #!/bin/sh
 read -r hello
 echo '{"hello":"weir-coproc","version":1}'
