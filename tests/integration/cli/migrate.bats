@@ -28,7 +28,7 @@ engine() {
     exits 0 "$WEIR" queue migrate m --engine "$here"
     [ "$output" = "m	$here" ]
     exits 0 "$WEIR" audit -q m --deep
-    exits 0 "$WEIR" work -q m --drain -- sh -c 'cat >>"$0"' "$BATS_TEST_TMPDIR/out"
+    exits 0 "$WEIR" work -q m -c 1 --drain -- sh -c 'cat >>"$0"' "$BATS_TEST_TMPDIR/out"
     [ "$(cat "$BATS_TEST_TMPDIR/out")" = p1p3 ]
     [ "$("$WEIR" status --json -q m | jq -c '[.paused, .delayed]')" = '[false,1]' ]
 }
