@@ -102,6 +102,7 @@ struct wr_io {
     struct wr_line *claim_line; /* NULL: none */
     int64_t claim_call;
     size_t claim_wanted;
+    bool claim_is_old; /* jobs may have come since it looked */
     int64_t polled_ms, shelved_ms;
     unsigned waits; /* that ended without a marker */
     int64_t posted_ms, block_ms, connect_ms, marker_lost_ms;

@@ -203,10 +203,12 @@ relay(struct wr_io *io, struct wr_line *l, const struct wr_run *run)
 }
 
 /* What ended may have let in a job that stood behind it, or stored the next of its chain,
- * in any queue: one that only drains looks once more before it ends. */
+ * in any queue: one that only drains looks once more before it ends. A claim that is
+ * under way may have looked before. */
 static void
 ask_again(struct wr_io *io)
 {
+    io->claim_is_old = io->claim_line != NULL;
     for (struct wr_line *l = io->lines; l; l = l->next)
         l->maybe_ready = true;
 }
@@ -434,6 +436,8 @@ wr_io_take_claim(struct wr_io *io)
     io->doubt -= l->doubt;
     l->doubt = 0;
     take_batch(io, l, io->claim_wanted, &batch, io->posted_ms);
+    l->maybe_ready = l->maybe_ready || io->claim_is_old;
+    io->claim_is_old = false;
     return true;
 }
 
