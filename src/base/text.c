@@ -37,6 +37,18 @@ wr_text_int(const char *text, int64_t min, int64_t max, int64_t *out)
     return true;
 }
 
+bool
+wr_span_int(struct wr_span word, int64_t *out)
+{
+    char text[24];
+
+    if (word.len == 0 || word.len >= sizeof(text))
+        return false;
+    memcpy(text, word.ptr, word.len);
+    text[word.len] = '\0';
+    return strspn(text, "0123456789") == word.len && wr_text_int(text, 0, INT64_MAX, out);
+}
+
 /* Reads digits, with a fraction of at most nine, as billionths; moves *text on. */
 static bool
 read_decimal(const char **text, int64_t *whole, int64_t *billionths)

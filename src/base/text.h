@@ -17,6 +17,8 @@
 /* All parsers take the whole string or fail; no blanks, no sign but a leading
  * '-' where negative numbers are allowed, no hex, no exponent. */
 bool wr_text_int(const char *text, int64_t min, int64_t max, int64_t *out);
+/* Digits alone, as the scripts write them: no sign, no NUL inside. */
+bool wr_span_int(struct wr_span word, int64_t *out);
 /* "250ms" "15s" "5m" "2h" "3d" "1w" "1h30m", decimals like "1.5s"; a bare
  * number is seconds. Fails when negative, empty, NaN or over 2^53 ms. */
 bool wr_text_duration(const char *text, int64_t *out_ms);

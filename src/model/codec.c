@@ -62,19 +62,6 @@ next_option(struct wr_span *line, struct wr_span *word)
     return next_word(line, word);
 }
 
-static bool
-read_int(struct wr_span word, int64_t *out)
-{
-    char text[24];
-
-    if (word.len == 0 || word.len >= sizeof(text))
-        return false;
-    memcpy(text, word.ptr, word.len);
-    text[word.len] = '\0';
-    /* Digits alone, as the scripts read them: no sign, no NUL inside. */
-    return strspn(text, "0123456789") == word.len && wr_text_int(text, 0, INT64_MAX, out);
-}
-
 /* The word as it was before it was encoded. read_front() made the room. */
 static bool
 decode_word(struct wr_record *r, struct wr_span word, struct wr_span *out)
@@ -144,7 +131,7 @@ read_option(struct wr_record *r, struct wr_span word)
     for (size_t i = 0; i < NUMBERS; i++) {
         if (name.len == strlen(numbers[i].name) &&
             memcmp(name.ptr, numbers[i].name, name.len) == 0)
-            return read_int(value, number_field(r, i));
+            return wr_span_int(value, number_field(r, i));
     }
     if (has_prefix(word, "backoff="))
         return decode_word(r, value, &r->backoff);
@@ -170,13 +157,13 @@ read_front(struct wr_record *r, struct wr_span *line, int *version)
     struct wr_span word;
     int64_t number;
 
-    if (!next_word(line, &word) || !read_int(word, &number) || number > 1000000)
+    if (!next_word(line, &word) || !wr_span_int(word, &number) || number > 1000000)
         return false;
     *version = (int)number;
     /* Room for every decoded word and for the metas: spans into it stay valid. */
     return *version == WR_FORMAT_VERSION && wr_buf_room(&r->text, 2 * line->len + 8) &&
            next_word(line, &word) && decode_word(r, word, &r->type) &&
-           next_word(line, &word) && read_int(word, &r->enqueued_at_ms);
+           next_word(line, &word) && wr_span_int(word, &r->enqueued_at_ms);
 }
 
 static bool
@@ -337,7 +324,7 @@ wr_job_state_read(struct wr_span text, struct wr_job_state *out)
     memcpy(out->worker, worker.ptr, worker.len);
     out->cancelled = flag.len == 1 && *(const char *)flag.ptr == 'c';
     for (size_t i = 0; i < sizeof(rest) / sizeof(rest[0]); i++) {
-        if (!next_word(&line, &word) || !read_int(word, rest[i]))
+        if (!next_word(&line, &word) || !wr_span_int(word, rest[i]))
             return false;
     }
     if (line.len > 0)

@@ -71,15 +71,6 @@ copy(struct wr_span word, char *out, size_t cap)
 }
 
 static bool
-read_int(struct wr_span word, int64_t *out)
-{
-    char text[24];
-
-    return word.len > 0 && copy(word, text, sizeof(text)) &&
-           strspn(text, "0123456789") == word.len && wr_text_int(text, 0, INT64_MAX, out);
-}
-
-static bool
 is_dash(struct wr_span word)
 {
     return word.len == 1 && *(const char *)word.ptr == '-';
@@ -106,10 +97,11 @@ read_state(struct wr_span line, struct wr_entry *e)
     w[7] = line;
     e->due_ms = -1;
     e->paused = !is_dash(w[2]);
-    return read_int(w[0], &e->rev) && (is_dash(w[1]) || read_int(w[1], &e->due_ms)) &&
-           read_word(w[3], e->last, sizeof(e->last)) && read_int(w[4], &e->last_at_ms) &&
-           read_int(w[5], &e->fired) && read_int(w[6], &e->skipped) &&
-           read_word(w[7], e->waits, sizeof(e->waits));
+    return wr_span_int(w[0], &e->rev) &&
+           (is_dash(w[1]) || wr_span_int(w[1], &e->due_ms)) &&
+           read_word(w[3], e->last, sizeof(e->last)) &&
+           wr_span_int(w[4], &e->last_at_ms) && wr_span_int(w[5], &e->fired) &&
+           wr_span_int(w[6], &e->skipped) && read_word(w[7], e->waits, sizeof(e->waits));
 }
 
 static bool
@@ -159,7 +151,7 @@ read_option(struct wr_span name, struct wr_span value, struct wr_entry *e)
     }
     for (size_t i = 0; i < NUMBERS; i++) {
         if (is(name, numbers[i].name))
-            return read_int(value, number_field(e, i));
+            return wr_span_int(value, number_field(e, i));
     }
     return true; /* of a later version */
 }

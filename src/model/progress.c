@@ -115,23 +115,11 @@ wr_progress_text(struct wr_span stored)
     return rest;
 }
 
-static bool
-read_time(struct wr_span word, int64_t *out)
-{
-    char text[24];
-
-    if (word.len == 0 || word.len >= sizeof(text))
-        return false;
-    memcpy(text, word.ptr, word.len);
-    text[word.len] = '\0';
-    return strlen(text) == word.len && wr_text_int(text, 0, INT64_MAX, out);
-}
-
 bool
 wr_progress_over_read(struct wr_span stored, struct wr_progress_over *out)
 {
     *out = (struct wr_progress_over){.text = stored};
-    return stored.len > 0 && read_time(take_word(&out->text), &out->until_ms) &&
-           read_time(take_word(&out->text), &out->ended_at_ms) &&
+    return stored.len > 0 && wr_span_int(take_word(&out->text), &out->until_ms) &&
+           wr_span_int(take_word(&out->text), &out->ended_at_ms) &&
            (out->word = take_word(&out->text)).len > 0;
 }

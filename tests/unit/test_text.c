@@ -46,6 +46,12 @@ integers_take_the_whole_text_or_nothing(void **state)
     assert_int_equal(v, 7);
     assert_false(wr_text_int("8", 0, 7, &v));
     assert_false(wr_text_int("-1", 0, 7, &v));
+    assert_true(wr_span_int(wr_span_str("9223372036854775807"), &v));
+    assert_int_equal(v, INT64_MAX);
+    assert_false(wr_span_int(wr_span_str("9223372036854775808"), &v));
+    assert_false(wr_span_int(wr_span_str("-1"), &v));
+    assert_false(wr_span_int(wr_span_str(""), &v));
+    assert_false(wr_span_int((struct wr_span){"1\0", 2}, &v));
 }
 
 static void
