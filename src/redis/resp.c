@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/digits.h"
 #include "base/text.h"
 
 struct wr_resp {
@@ -25,19 +26,41 @@ in(const struct wr_reply *reply)
     return (const redisReply *)(const void *)reply;
 }
 
+#define HEAD_MAX (1 + WR_DIGITS_MAX + 2)
+
+static char *
+put_head(char *to, char kind, size_t n)
+{
+    *to++ = kind;
+    to += wr_digits(n, to);
+    *to++ = '\r';
+    *to++ = '\n';
+    return to;
+}
+
+/* Each command comes by here: room is made once, and written into. */
 void
 wr_resp_format(struct wr_buf *out, const struct wr_span *argv, size_t argc)
 {
-    char head[32];
-    int n = snprintf(head, sizeof(head), "*%zu\r\n", argc);
+    size_t most = HEAD_MAX;
+    char *to;
 
-    wr_buf_add(out, head, (size_t)n);
+    for (size_t i = 0; i < argc; i++)
+        most += HEAD_MAX + argv[i].len + 2;
+    to = wr_buf_room(out, most);
+    if (!to)
+        return;
+    to = put_head(to, '*', argc);
     for (size_t i = 0; i < argc; i++) {
-        n = snprintf(head, sizeof(head), "$%zu\r\n", argv[i].len);
-        wr_buf_add(out, head, (size_t)n);
-        wr_buf_add(out, argv[i].ptr, argv[i].len);
-        wr_buf_add(out, "\r\n", 2);
+        to = put_head(to, '$', argv[i].len);
+        if (argv[i].len > 0)
+            memcpy(to, argv[i].ptr, argv[i].len);
+        to += argv[i].len;
+        *to++ = '\r';
+        *to++ = '\n';
     }
+    *to = '\0';
+    out->len = (size_t)(to - out->ptr);
 }
 
 /*

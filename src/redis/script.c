@@ -1,9 +1,9 @@
 #include "redis/script.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/digits.h"
 #include "base/error.h"
 
 #define TRIES 3
@@ -23,15 +23,14 @@ wr_script_send(struct wr_conn *conn, const struct wr_script *script,
                struct weir_error *err)
 {
     struct wr_span some[64], *words = argc + 3 <= 64 ? some : NULL;
-    char nkeys[24];
+    char nkeys[WR_DIGITS_MAX];
     enum weir_err rc;
 
     if (!words && !(words = malloc((argc + 3) * sizeof(*words))))
         return wr_fail(err, WEIR_E_NO_MEMORY, 0, "%s", script->name);
-    snprintf(nkeys, sizeof(nkeys), "%zu", script->nkeys);
     words[0] = wr_span_str("EVALSHA");
     words[1] = (struct wr_span){script->sha1, 40};
-    words[2] = wr_span_str(nkeys);
+    words[2] = (struct wr_span){nkeys, wr_digits(script->nkeys, nkeys)};
     if (argc > 0)
         memcpy(words + 3, argv, argc * sizeof(*words));
     rc = wr_conn_send(conn, words, argc + 3, deadline_ms, err);

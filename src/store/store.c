@@ -7,6 +7,7 @@
 
 #include "base/assert.h"
 #include "base/clock.h"
+#include "base/digits.h"
 #include "base/env.h"
 #include "base/error.h"
 #include "base/rand.h"
@@ -289,12 +290,18 @@ wr_call_str(struct wr_call *c, const char *word)
 void
 wr_call_int(struct wr_call *c, int64_t number)
 {
+    size_t len = 0;
+    char *text;
+
     if (c->numbers_n == sizeof(c->numbers) / sizeof(c->numbers[0])) {
         c->failed = true;
         return;
     }
-    snprintf(c->numbers[c->numbers_n], sizeof(c->numbers[0]), "%lld", (long long)number);
-    wr_call_str(c, c->numbers[c->numbers_n++]);
+    text = c->numbers[c->numbers_n++];
+    if (number < 0)
+        text[len++] = '-';
+    len += wr_digits(number < 0 ? 0 - (uint64_t)number : (uint64_t)number, text + len);
+    wr_call_arg(c, (struct wr_span){text, len});
 }
 
 void

@@ -43,6 +43,31 @@ a_command_is_an_array_of_counted_words(void **state)
 }
 
 static void
+a_word_of_any_length_is_counted_as_printf_would(void **state)
+{
+    static char big[123456];
+    struct wr_buf out = {0};
+
+    (void)state;
+    memset(big, 'x', sizeof(big));
+    for (size_t len = 0; len <= sizeof(big); len = len < 9 ? len + 1 : len * 10 / 9) {
+        struct wr_span argv[12];
+        char head[64];
+        int n = snprintf(head, sizeof(head), "*12\r\n$%zu\r\n", len);
+
+        for (size_t i = 0; i < 12; i++)
+            argv[i] = (struct wr_span){big, len};
+        wr_buf_clear(&out);
+        wr_resp_format(&out, argv, 12);
+        assert_false(out.failed);
+        assert_memory_equal(out.ptr, head, (size_t)n);
+        assert_int_equal(out.len, 5 + 12 * ((size_t)n - 5 + len + 2));
+        assert_memory_equal(out.ptr + out.len - 2, "\r\n", 3);
+    }
+    wr_buf_fini(&out);
+}
+
+static void
 every_kind_of_reply_has_its_view(void **state)
 {
     struct wr_reply *r = parse_str(
@@ -236,6 +261,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_command_is_an_array_of_counted_words),
+        cmocka_unit_test(a_word_of_any_length_is_counted_as_printf_would),
         cmocka_unit_test(every_kind_of_reply_has_its_view),
         cmocka_unit_test(what_is_not_there_is_empty),
         cmocka_unit_test(a_reply_may_come_byte_by_byte),

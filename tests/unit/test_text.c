@@ -1,10 +1,13 @@
 /* What people write, read and shown. */
 #include "support/cmocka_all.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "base/digits.h"
 #include "base/text.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
@@ -63,6 +66,25 @@ check_durations(const struct row *rows, size_t n)
 
         if (ok != (rows[i].value >= 0) || (ok && v != rows[i].value))
             fail_msg("\"%s\": %d, %lld", rows[i].text, ok, (long long)v);
+    }
+}
+
+static void
+digits_are_those_of_printf(void **state)
+{
+    (void)state;
+    for (uint64_t power = 1;; power *= 10) {
+        const uint64_t all[] = {0, power - 1, power, power + 1, UINT64_MAX - power};
+
+        for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+            char mine[WR_DIGITS_MAX], theirs[WR_DIGITS_MAX + 1];
+            int len = snprintf(theirs, sizeof(theirs), "%" PRIu64, all[i]);
+
+            assert_int_equal(wr_digits(all[i], mine), len);
+            assert_memory_equal(mine, theirs, (size_t)len);
+        }
+        if (power > UINT64_MAX / 10)
+            break;
     }
 }
 
@@ -430,6 +452,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(integers_take_the_whole_text_or_nothing),
+        cmocka_unit_test(digits_are_those_of_printf),
         cmocka_unit_test(durations_have_units_and_decimals),
         cmocka_unit_test(bad_durations_are_refused),
         cmocka_unit_test(sizes_are_powers_of_1024),
