@@ -107,6 +107,11 @@ struct wr_io {
     unsigned waits; /* that ended without a marker */
     int64_t posted_ms, block_ms, connect_ms, marker_lost_ms;
     bool timed_out; /* the last block ended without a marker: look, to be sure */
+
+    /* What the call under way answers, and what it hears of that. Here, not on the stack:
+     * the build clears stack variables. */
+    struct wr_answer answers[WR_IO_CALL_MAX];
+    enum wr_answered words[WR_IO_CALL_MAX];
 };
 
 /* ---- io.c ---- */

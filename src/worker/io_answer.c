@@ -215,8 +215,7 @@ ask_again(struct wr_io *io)
 
 /* Takes the first n of a list that were given, and frees them. */
 static void
-drop_answers(struct wr_io *io, struct wr_line *l, enum wr_verdict kind, size_t n,
-             const enum wr_answered *words)
+drop_answers(struct wr_io *io, struct wr_line *l, enum wr_verdict kind, size_t n)
 {
     struct wr_pending *p = &l->answers[kind];
     bool can_relay = kind == WR_VERDICT_ACK_THEN;
@@ -229,8 +228,8 @@ drop_answers(struct wr_io *io, struct wr_line *l, enum wr_verdict kind, size_t n
         if (!p->first)
             p->last = &p->first;
         p->n--;
-        say_answered(run, kind, words[i]);
-        if (can_relay && words[i] == WR_ANSWERED_OK)
+        say_answered(run, kind, io->words[i]);
+        if (can_relay && io->words[i] == WR_ANSWERED_OK)
             can_relay = relay(io, l, run);
         io->outstanding--;
         l->outstanding--;
@@ -280,14 +279,14 @@ typedef enum weir_err (*answer_fn)(struct wr_store *store, struct wr_queue *queu
                                    struct weir_error *err);
 
 static size_t
-fill_answers(const struct wr_pending *p, struct wr_answer *out, size_t max)
+fill_answers(struct wr_io *io, const struct wr_pending *p)
 {
     size_t n = 0, bytes = 0;
 
-    for (struct wr_run *run = p->first; run && n < max && bytes < WR_BATCH_BYTES;
-         run = run->next) {
-        fill_answer(run, &out[n]);
-        bytes += out[n].result.len + out[n].follow.len;
+    for (struct wr_run *run = p->first;
+         run && n < WR_IO_CALL_MAX && bytes < WR_BATCH_BYTES; run = run->next) {
+        fill_answer(run, &io->answers[n]);
+        bytes += io->answers[n].result.len + io->answers[n].follow.len;
         n++;
     }
     return n;
@@ -296,19 +295,16 @@ fill_answers(const struct wr_pending *p, struct wr_answer *out, size_t max)
 static bool
 give_answers(struct wr_io *io, struct wr_line *l, enum wr_verdict kind, answer_fn give)
 {
-    struct wr_answer answers[WR_IO_CALL_MAX];
-    enum wr_answered words[WR_IO_CALL_MAX];
-
     while (l->answers[kind].n > 0) {
         struct weir_error err = {0};
-        size_t n = fill_answers(&l->answers[kind], answers, WR_IO_CALL_MAX);
-        enum weir_err rc = give(io->store, l->queue, io->o->page->worker, answers, n,
-                                words, &err);
+        size_t n = fill_answers(io, &l->answers[kind]);
+        enum weir_err rc = give(io->store, l->queue, io->o->page->worker, io->answers, n,
+                                io->words, &err);
 
         note_failure(io, l, rc, &err);
         if (rc != WEIR_OK)
             return false;
-        drop_answers(io, l, kind, n, words);
+        drop_answers(io, l, kind, n);
     }
     return true;
 }
@@ -357,14 +353,12 @@ take_batch(struct wr_io *io, struct wr_line *l, size_t wanted, struct wr_batch *
 static bool
 exchange(struct wr_io *io, struct wr_line *l)
 {
-    struct wr_answer answers[WR_IO_CALL_MAX];
-    enum wr_answered words[WR_IO_CALL_MAX];
     struct wr_reserve r = {.worker = io->o->page->worker,
                            .call = l->repeat > 0 ? l->repeat : io->call,
                            .lease_ms = io->w->lease_ms};
     struct weir_error err = {0};
     struct wr_batch batch;
-    size_t n = fill_answers(&l->answers[WR_VERDICT_ACK], answers, WR_IO_CALL_MAX);
+    size_t n = fill_answers(io, &l->answers[WR_VERDICT_ACK]);
     int64_t sent_ms = wr_clock_ms();
     size_t wanted;
     enum weir_err rc;
@@ -373,9 +367,9 @@ exchange(struct wr_io *io, struct wr_line *l)
     wanted = r.free + r.ahead;
     if (io->w->jobs_left)
         atomic_fetch_sub(io->w->jobs_left, (int64_t)wanted);
-    rc = n > 0
-             ? wr_store_exchange(io->store, l->queue, &r, answers, n, words, &batch, &err)
-             : wr_store_reserve(io->store, l->queue, &r, &batch, &err);
+    rc = n > 0 ? wr_store_exchange(io->store, l->queue, &r, io->answers, n, io->words,
+                                   &batch, &err)
+               : wr_store_reserve(io->store, l->queue, &r, &batch, &err);
     if (io->w->jobs_left)
         atomic_fetch_add(io->w->jobs_left, (int64_t)wanted - (int64_t)batch.n);
     note_failure(io, l, rc, &err);
@@ -384,7 +378,7 @@ exchange(struct wr_io *io, struct wr_line *l)
         wr_batch_fini(&batch);
         return false;
     }
-    drop_answers(io, l, WR_VERDICT_ACK, n, words);
+    drop_answers(io, l, WR_VERDICT_ACK, n);
     take_batch(io, l, wanted, &batch, sent_ms);
     return true;
 }
