@@ -568,15 +568,17 @@ weir_queue_audit_deep(struct weir_client *client, const char *queue, weir_findin
 
 struct weir_repair {
     int64_t mended; /* entries and ids that were put right */
-    int64_t left;   /* that a person has to decide about */
+    int64_t left;   /* findings of weir_queue_audit_deep() afterwards */
     int64_t booked; /* deliveries that nobody had any more, booked as reclaimed */
 };
 /*
  * Puts right what was done by hand to a queue of the stream engine: passed_over entries
  * go to the front, unindexed ones are found again, orphan_index goes, and the sums know
- * of it. Each is reported by its kind, with the detail "put right" or "left": two entries
- * that hold one job are left. A queue of the list engine has nothing to repair. Safe on a
- * live queue.
+ * of it. Each is reported by its kind, with the detail "put right". Then the queue is
+ * walked as by weir_queue_audit_deep(), and what that finds is left to a person: it is
+ * reported with "left: " before its detail, such as two entries that hold one job. Of a
+ * queue of the list engine nothing is put right. When `each` answers false it ends early
+ * and `left` counts what was reported so far. Safe on a live queue.
  */
 WEIR_API enum weir_err
 weir_queue_repair(struct weir_client *client, const char *queue, weir_finding_fn each,

@@ -1,5 +1,6 @@
 /* audit: the proof that nothing was lost. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "cli/commands.h"
@@ -58,11 +59,15 @@ take_finding(const char *kind, const char *id, const char *detail, void *context
     return true;
 }
 
+/* What a repair leaves is what --deep finds after it. */
 static bool
 take_repair(const char *kind, const char *id, const char *detail, void *context)
 {
+    static const char left[] = "left: ";
     struct findings *f = context;
 
+    if (strncmp(detail, left, strlen(left)) == 0)
+        return take_finding(kind, id, detail + strlen(left), f);
     tell_finding(f, f->repairs, kind, id, detail);
     return true;
 }
@@ -169,7 +174,7 @@ audit_queue(struct cli *cli, const char *queue, const struct audit_opts *o,
         rc = repair_queue(&f, err);
     if (rc == WEIR_OK)
         rc = weir_queue_audit(cli->client, queue, &a, err);
-    if (rc == WEIR_OK && deep)
+    if (rc == WEIR_OK && o->deep && !o->repair)
         rc = weir_queue_audit_deep(cli->client, queue, take_finding, &f, &counted, err);
     if (rc == WEIR_OK && json)
         print_json(cli, queue, &a, &f);

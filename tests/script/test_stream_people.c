@@ -16,6 +16,13 @@ note_finding(const char *kind, const char *id, const char *detail, void *context
     return true;
 }
 
+/* The same of what a repair leaves. */
+static bool
+note_left(const char *kind, const char *id, const char *detail, void *context)
+{
+    return strncmp(detail, "left: ", 6) != 0 || note_finding(kind, id, detail, context);
+}
+
 /* "kind id;" of each finding. */
 static const char *
 deep(void)
@@ -232,11 +239,39 @@ an_index_that_was_deleted_by_hand_is_made_again_A5(void **state)
 
     rig_take("w", 1);
     redis_do(rig.redis, "XDEL %s %s", stream(), entry_of("B"));
-    assert_int_equal(repair().left, 1); /* reclaim has to book it first */
+    assert_int_equal(repair().left, 2); /* body and index: reclaim books it first */
     rig_pass(RIG_LEASE);
     assert_int_equal(rig_reclaim().dead, 1);
     assert_int_equal(repair().mended, 1);
     rig_assert_sums();
+}
+
+/* Of whatever kind, and also what only the repair brought to light. */
+static void
+what_a_repair_tells_as_left_is_what_the_next_audit_finds_A25(void **state)
+{
+    char told[1024] = "";
+    struct weir_repair r;
+
+    (void)state;
+    rig_put_many("A B C");
+    rig_take("w", 1);
+    rig_release("w", "A"); /* it has a state */
+    redis_do(rig.redis, "XDEL %s %s", stream(), entry_of("A"));
+    rig_take("w", 1); /* its body is lost: booked */
+    redis_do(rig.redis, "HSET %s N x", rig_key(WR_QUEUE_KEY_jobs));
+    redis_do(rig.redis, "HSET %s G x", rig_key(WR_QUEUE_KEY_results));
+    redis_do(rig.redis, "HSET %s G x", rig_key(WR_QUEUE_KEY_errors));
+    redis_do(rig.redis, "HSET %s key G", rig_key(WR_QUEUE_KEY_unique));
+    assert_int_equal(wr_audit_repair(rig.store, rig.queue, note_left, told, &r, &rig.err),
+                     WEIR_OK);
+    assert_int_equal(r.mended, 1); /* the index of A */
+    assert_string_equal(deep(), told);
+    assert_int_equal(r.left, 5);
+    for (size_t i = 0; i < 5; i++)
+        assert_non_null(strstr(
+            told, (const char *[]){"no_place N;", "orphan_state A;", "orphan_result G;",
+                                   "orphan_error G;", "orphan_unique G;"}[i]));
 }
 
 /* Which of them counts only a person knows. */
@@ -421,6 +456,7 @@ main(void)
         RIG_STREAM_TEST(jobs_of_a_consumer_that_was_deleted_by_hand_come_back_A25),
         RIG_STREAM_TEST(the_front_comes_back_when_it_was_deleted_by_hand_A25),
         RIG_STREAM_TEST(an_index_that_was_deleted_by_hand_is_made_again_A5),
+        RIG_STREAM_TEST(what_a_repair_tells_as_left_is_what_the_next_audit_finds_A25),
         RIG_STREAM_TEST(two_entries_of_one_job_are_left_to_a_person_A5),
         RIG_STREAM_TEST(an_id_that_was_chosen_is_not_made_up_again_U07),
         RIG_STREAM_TEST(large_dead_jobs_are_replayed_a_few_at_a_time_A22),

@@ -72,6 +72,19 @@ has_keys() { # JSON KEY...
     [ "$("$WEIR" audit --json | jq -c '[.done, .gap]')" = '[1,0]' ]
 }
 
+@test "audit --repair tells as left what the next audit finds, on either engine" {
+    "$WEIR" enqueue t -q left
+    redis HSET "$WEIR_NAMESPACE:{left}:errors" ghost x
+    exits 1 "$WEIR" audit --repair -q left
+    says 'left: orphan_error ghost'
+    says '0 put right, 1 left'
+    [ "$(grep -c orphan_error <<<"$output")" = 1 ]
+    run --separate-stderr "$WEIR" audit --repair -q left --json
+    [ "$(value "$output" '[[.findings[].kind], .repairs]')" = '[["orphan_error"],[]]' ]
+    redis HDEL "$WEIR_NAMESPACE:{left}:errors" ghost
+    exits 0 "$WEIR" audit --repair -q left
+}
+
 @test "status --json has the keys of the contract" {
     "$WEIR" enqueue t
     exits 0 "$WEIR" status --json
