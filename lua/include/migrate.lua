@@ -1,6 +1,7 @@
 --- What both directions of a move share. config holds, while it lasts,
 --   moving  TO WAS PHASE    WAS: 1 if somebody had paused the queue before
 --   moved   COPIED SIGNATURE, newline, the last one that was copied
+--   moving_at  BEGAN SEEN: when it began, and about when its last step was, ms
 -- PHASE: copy; again (what a copy that began anew left over goes first); sweep (the queue is
 -- moved, or it stays: what is left over goes, then it is over).
 --- @include clock
@@ -36,18 +37,32 @@ local function move_write(k, m)
   end
 end
 
+-- Somebody is at it: who looks at the queue can tell that from a move that was left. While it
+-- waits for deliveries to end a step does nothing else: written once a second.
+local function move_seen(k, at, now)
+  local began, seen = string.match(at or '', '^(%d+) (%d+)$')
+  if not seen or now - seen >= 1000 then
+    redis.call('HSET', k.config, 'moving_at', (began or digits(now)) .. ' ' .. digits(now))
+  end
+end
+
 local function move_begin(k, to, who, paused, now)
   local m = {to = to, was = paused and '1' or '0', phase = 'copy'}
   if not paused then
     redis.call('HSET', k.config, 'paused', digits(now) .. ' ' .. who .. ' moving%20to%20' .. to)
   end
   move_write(k, m)
+  move_seen(k, nil, now)
   return m
+end
+
+local function move_forget(k)
+  redis.call('HDEL', k.config, 'moving', 'moved', 'moving_at')
 end
 
 -- The queue hands out jobs again, unless it did not before. waits: there are some.
 local function move_end(k, m, waits)
-  redis.call('HDEL', k.config, 'moving', 'moved')
+  move_forget(k)
   if m.was == '0' then
     redis.call('HDEL', k.config, 'paused')
     if waits and redis.call('EXISTS', k.wake) == 0 then

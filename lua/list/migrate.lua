@@ -132,7 +132,7 @@ end
 -- Decide.
 local now = clock(now_arg)
 k.paused = true
-local q = redis.call('HMGET', k.config, 'engine', 'paused', 'moving', 'moved', 'long')
+local q = redis.call('HMGET', k.config, 'engine', 'paused', 'moving', 'moved', 'moving_at', 'long')
 local word = engine_word(q[1], k.stats, k.jobs, k.ready)
 if word then
   return {word}
@@ -152,11 +152,14 @@ if to == 'list' then
 end
 if m and not q[2] then
   drop_copy()
-  redis.call('HDEL', k.config, 'moving', 'moved')
+  move_forget(k)
   return {'RESUMED'}
 end
 
 -- Apply.
+if m then
+  move_seen(k, q[5], now)
+end
 m = m or move_begin(k, to, who, q[2], now)
 local runs = redis.call('ZCARD', k.processing)
 if runs > 0 then
@@ -176,7 +179,7 @@ if not m.copied then
   redis.call('XGROUP', 'CREATE', k.next_stream, 'workers', '0', 'MKSTREAM')
   m.copied, m.signature, m.last = 0, signature, ''
 end
-local ids, records = next_ids_of(m.copied, q[5])
+local ids, records = next_ids_of(m.copied, q[6])
 local marks = #ids > 0 and redis.call('HMGET', k.tombs, unpack(ids)) or {}
 if #ids > 0 and bury_lost(ids, records, marks, now) then
   m.copied = nil

@@ -139,7 +139,7 @@ end
 
 -- Decide.
 local now = clock(now_arg)
-local q = redis.call('HMGET', k.config, 'engine', 'paused', 'moving', 'moved')
+local q = redis.call('HMGET', k.config, 'engine', 'paused', 'moving', 'moved', 'moving_at')
 local word = engine_word(q[1], k.stats, k.jobs, k.stream)
 if word then
   return {word}
@@ -155,6 +155,9 @@ if not m and to == 'stream' then
 end
 
 -- Apply.
+if m then
+  move_seen(k, q[5], now)
+end
 if m and m.to == 'list' and (to == 'stream' or not q[2]) then
   m = {to = 'stream', was = q[2] and m.was or '1', phase = 'sweep'}
   move_write(k, m)

@@ -79,6 +79,30 @@ take_paused(struct weir_audit *a, struct wr_span text)
     decode_word(wr_span_str(why), a->paused_why, sizeof(a->paused_why));
 }
 
+/* "TO WAS PHASE", and in a field of its own "BEGAN SEEN" */
+static void
+take_moving(struct weir_audit *a, struct wr_span text)
+{
+    char copy[64];
+
+    snprintf(copy, sizeof(copy), "%.*s", (int)text.len, (const char *)text.ptr);
+    if (sscanf(copy, "%15s", a->moving_to) != 1)
+        a->moving_to[0] = '\0';
+}
+
+static void
+take_moving_at(struct weir_audit *a, struct wr_span text)
+{
+    char copy[64];
+    long long began = 0, seen = 0;
+
+    snprintf(copy, sizeof(copy), "%.*s", (int)text.len, (const char *)text.ptr);
+    if (sscanf(copy, "%lld %lld", &began, &seen) == 2) {
+        a->moving_at = began;
+        a->moving_step_at = seen;
+    }
+}
+
 /* "ms type" */
 static void
 take_shelved(struct weir_audit *a, struct wr_span text)
@@ -154,6 +178,10 @@ wr_audit_read(const struct wr_reply *reply, struct weir_audit *out,
                      (const char *)wr_reply_span(value).ptr);
         else if (is_name(name, "config.paused"))
             take_paused(out, wr_reply_span(value));
+        else if (is_name(name, "config.moving"))
+            take_moving(out, wr_reply_span(value));
+        else if (is_name(name, "config.moving_at"))
+            take_moving_at(out, wr_reply_span(value));
         else if (is_name(name, "config.backoff"))
             decode_word(wr_reply_span(value), out->backoff, sizeof(out->backoff));
         else if (is_name(name, "stats.shelved_last"))

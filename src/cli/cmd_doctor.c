@@ -187,6 +187,19 @@ check_limits(struct doctor *d)
 /* ---- queues ---- */
 
 static void
+check_move(struct doctor *d, const char *queue, const char *name,
+           const struct weir_audit *a)
+{
+    bool left = cli_queue_move_is_left(a);
+    char what[300], fix[200] = "";
+
+    cli_queue_say_move(queue, a, what, sizeof(what));
+    if (left)
+        cli_queue_move_fix(queue, a, fix, sizeof(fix));
+    report(d, left && a->paused ? FAIL : WARN, name, fix, "%s", what);
+}
+
+static void
 check_queue(struct doctor *d, const char *queue, const struct weir_audit *a)
 {
     char name[160], why[200];
@@ -196,7 +209,9 @@ check_queue(struct doctor *d, const char *queue, const struct weir_audit *a)
     if (!weir_audit_is_good(a))
         report(d, FAIL, name, "weir audit --deep", "the sums are off by %lld",
                (long long)a->gap);
-    else if (cli_queue_complaint(a, why, sizeof(why)))
+    else if (a->moving_to[0])
+        check_move(d, queue, name, a);
+    else if (cli_queue_complaint(queue, a, why, sizeof(why)))
         report(d, FAIL, name, "start weir work or weir scheduler", "%s", why);
     else if (silent)
         report(d, WARN, name, "start weir work or weir scheduler",

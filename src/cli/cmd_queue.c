@@ -221,6 +221,7 @@ static enum weir_err
 resume_run(struct cli *cli, const void *opts, char *const *args, struct weir_error *err)
 {
     enum weir_err rc = WEIR_OK;
+    struct weir_audit a = {0};
     char sentence[300];
     bool was = false;
 
@@ -232,9 +233,16 @@ resume_run(struct cli *cli, const void *opts, char *const *args, struct weir_err
             continue;
         }
         if (rc == WEIR_OK)
+            rc = weir_queue_audit(cli->client, *args, &a, err);
+        if (rc == WEIR_OK)
             rc = weir_queue_resume(cli->client, *args, &was, err);
         if (rc != WEIR_OK)
             break;
+        if (a.moving_to[0] && strcmp(a.engine, a.moving_to) != 0)
+            cli_note(cli,
+                     "Queue \"%s\" was moving to %s: that is called off. If nobody is at "
+                     "it, clean up with: weir queue migrate %s --engine %s",
+                     *args, a.moving_to, *args, a.engine);
         snprintf(sentence, sizeof(sentence), "%s \"%s\".",
                  was ? "It was not paused: queue" : "Resumed queue", *args);
         cli_queue_done(cli, *args, was ? "was running" : "resumed", sentence);

@@ -130,6 +130,11 @@ migrate_run(struct cli *cli, const void *opts, char *const *args, struct weir_er
                  wr_text_s(before.ready));
         return WEIR_OK;
     }
+    if (before.moving_to[0] && before.paused)
+        cli_note(cli, "Queue \"%s\" was moving to %s before: this %s.", args[0],
+                 before.moving_to,
+                 strcmp(before.moving_to, o->engine) == 0 ? "goes on with it"
+                                                          : "takes it back");
     w.ready = before.ready;
     if (o->wait_ms != CLI_UNSET)
         mo.wait_ms = o->wait_ms == 0 ? WEIR_NONE : o->wait_ms;

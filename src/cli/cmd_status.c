@@ -83,7 +83,7 @@ is_well(struct cli *cli, const struct status_opts *o, const char *queue,
     if (checks_health(o))
         return cli_health_of_queue(cli, queue, a, roster);
     if (o->check ? cli_check_holds(o->check, a, why, sizeof(why))
-                 : !cli_queue_complaint(a, why, sizeof(why)))
+                 : !cli_queue_complaint(queue, a, why, sizeof(why)))
         return true;
     if (o->check || !cli_out_is_table(cli)) {
         fflush(cli->out);

@@ -78,7 +78,7 @@ cli_health_of_queue(struct cli *cli, const char *queue, const struct weir_audit 
 {
     char why[300] = "";
 
-    if (cli_queue_complaint(a, why, sizeof(why)))
+    if (cli_queue_complaint(queue, a, why, sizeof(why)))
         ;
     else if (a->ready > 0 && !a->paused && !has_worker(roster, queue))
         snprintf(why, sizeof(why), "%lld job%s %s ready and no worker serves it",

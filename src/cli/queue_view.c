@@ -1,9 +1,12 @@
 #include "cli/queue_view.h"
 
+#include <string.h>
+
 #include "base/text.h"
 #include "cli/json.h"
 
 #define SHELVED_MS 15000 /* for how long it is worth a note */
+#define LEFT_MS 10000    /* a move takes some steps a second, and says so once a second */
 #define LATE_MS 5000     /* a scheduler that lives promotes and reclaims much sooner */
 
 static void
@@ -35,6 +38,11 @@ print_json(struct cli *cli, const char *queue, const struct weir_audit *a)
         cli_json_text(json, "paused_by", a->paused_by);
         cli_json_text(json, "paused_reason", a->paused_why);
         cli_json_int(json, "paused_at", a->paused_at);
+    }
+    if (a->moving_to[0]) {
+        cli_json_text(json, "moving_to", a->moving_to);
+        put_since(json, "moving_ms", a->moving_at, a->now);
+        put_since(json, "moving_step_ms", a->moving_step_at, a->now);
     }
     cli_json_int(json, "ready", a->ready);
     cli_json_int(json, "delayed", a->delayed);
@@ -87,12 +95,63 @@ is_silent(const struct weir_audit *a, int64_t heartbeat)
 }
 
 bool
-cli_queue_complaint(const struct weir_audit *a, char *out, size_t cap)
+cli_queue_move_is_left(const struct weir_audit *a)
+{
+    return a->moving_to[0] && a->now - a->moving_step_at > LEFT_MS;
+}
+
+void
+cli_queue_move_fix(const char *queue, const struct weir_audit *a, char *out, size_t cap)
+{
+    snprintf(out, cap, "weir queue migrate %s --engine %s", queue,
+             a->paused ? a->moving_to : a->engine);
+}
+
+/* One that only cleans up, or under which somebody resumed the queue, has one end. */
+static void
+add_what_to_do(struct wr_buf *text, const char *queue, const struct weir_audit *a)
+{
+    bool left = cli_queue_move_is_left(a),
+         one_end = !a->paused || strcmp(a->engine, a->moving_to) == 0;
+    char fix[200];
+
+    cli_queue_move_fix(queue, a, fix, sizeof(fix));
+    if (left && one_end)
+        wr_buf_addf(text, ": %s ends it", fix);
+    else if (left)
+        wr_buf_addf(text, ": %s goes on, --engine %s takes it back", fix, a->engine);
+    else if (!one_end)
+        wr_buf_addf(text, ": weir queue migrate %s --engine %s takes it back", queue,
+                    a->engine);
+}
+
+void
+cli_queue_say_move(const char *queue, const struct weir_audit *a, char *out, size_t cap)
+{
+    bool left = cli_queue_move_is_left(a);
+    char began[32] = "some time";
+    struct wr_buf text = {0};
+
+    if (a->moving_at > 0)
+        wr_text_show_duration(a->now - a->moving_at, began, sizeof(began));
+    wr_buf_addf(&text, "%s to %s, begun %s ago%s", left ? "its move" : "moves",
+                a->moving_to, began, left ? ", was left" : "");
+    add_what_to_do(&text, queue, a);
+    snprintf(out, cap, "%s", (const char *)wr_buf_span(&text).ptr);
+    wr_buf_fini(&text);
+}
+
+bool
+cli_queue_complaint(const char *queue, const struct weir_audit *a, char *out, size_t cap)
 {
     char text[32];
 
     if (!weir_audit_is_good(a)) {
         snprintf(out, cap, "the sums are off: weir audit");
+        return true;
+    }
+    if (a->paused && cli_queue_move_is_left(a)) {
+        cli_queue_say_move(queue, a, out, cap);
         return true;
     }
     if (lateness(a) > LATE_MS) {
@@ -155,13 +214,18 @@ cli_queue_table(struct cli *cli)
 }
 
 static void
-note_cell(struct cli_table *t, const struct weir_audit *a)
+note_cell(struct cli_table *t, const char *queue, const struct weir_audit *a)
 {
     char text[300] = "", since[32];
     struct wr_buf shown = {0};
 
-    if (cli_queue_complaint(a, text, sizeof(text))) {
+    if (cli_queue_complaint(queue, a, text, sizeof(text))) {
         cli_cell(t, CLI_RED, "! %s", text);
+        return;
+    }
+    if (a->moving_to[0]) {
+        cli_queue_say_move(queue, a, text, sizeof(text));
+        cli_cell(t, CLI_YELLOW, "%s", text);
         return;
     }
     if (!a->paused && a->shelved_at > 0 && a->now - a->shelved_at < SHELVED_MS) {
@@ -202,5 +266,5 @@ cli_queue_row(struct cli *cli, struct cli_table *t, const char *queue,
                          : a->next_due > 0    ? 0
                                               : -1);
     cli_cell_text(t, a->engine);
-    note_cell(t, a);
+    note_cell(t, queue, a);
 }

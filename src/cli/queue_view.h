@@ -10,7 +10,16 @@ struct cli_table *cli_queue_table(struct cli *cli);
 void cli_queue_row(struct cli *cli, struct cli_table *table, const char *queue,
                    const struct weir_audit *audit);
 /* Why it is not healthy, one line; false: it is. */
-bool cli_queue_complaint(const struct weir_audit *audit, char *out, size_t cap);
+bool cli_queue_complaint(const char *queue, const struct weir_audit *audit, char *out,
+                         size_t cap);
+/* Nobody takes the steps of its move to another engine any more. */
+bool cli_queue_move_is_left(const struct weir_audit *audit);
+/* Of a queue that moves: since when, and the command that goes on or takes it back. */
+void cli_queue_say_move(const char *queue, const struct weir_audit *audit, char *out,
+                        size_t cap);
+/* That command alone. */
+void cli_queue_move_fix(const char *queue, const struct weir_audit *audit, char *out,
+                        size_t cap);
 
 /* What was done to a queue: a sentence, a line, or JSON. */
 void cli_queue_done(struct cli *cli, const char *queue, const char *word,

@@ -60,9 +60,9 @@ assert_moved_to(enum rig_engine engine)
             : redis_do(rig.redis, "EXISTS %s %s %s", rig_key(WR_QUEUE_KEY_ready),
                        rig_key(WR_QUEUE_KEY_tombs), rig_key(WR_QUEUE_KEY_processing)),
         "0");
-    assert_string_equal(
-        redis_do(rig.redis, "HMGET %s moving moved", rig_key(WR_QUEUE_KEY_config)),
-        "(nil) (nil)");
+    assert_string_equal(redis_do(rig.redis, "HMGET %s moving moved moving_at",
+                                 rig_key(WR_QUEUE_KEY_config)),
+                        "(nil) (nil) (nil)");
     rig_assert_sums();
 }
 

@@ -94,3 +94,49 @@ engine() {
     exits 78 "$WEIR" queue create s --engine list
     says "stored by the engine stream"
 }
+
+# A move that was killed: its last step was long ago.
+left_move() { # QUEUE
+    local mover
+    "$WEIR" queue migrate "$1" --engine "$there" --wait 1h 3>&- &
+    mover=$!
+    until_true sh -c '"$0" status --json -q "$1" | jq -e .moving_step_ms' "$WEIR" "$1"
+    exits 0 "$WEIR" status -q "$1" # somebody is at it
+    says "moves to $there, begun"
+    says "weir queue migrate $1 --engine $here takes it back"
+    kill -KILL "$mover"
+    wait "$mover" || true
+    redis HSET "$WEIR_NAMESPACE:{$1}:config" moving_at "$((EPOCHSECONDS - 7200))000 $((EPOCHSECONDS - 3600))000"
+}
+
+@test "a move that was killed is told wherever one looks, with what goes on and what takes it back" {
+    "$WEIR" enqueue t --id a -q m
+    "$WEIR" work -q m --grace 0 -- sleep 1000 3>&- &
+    pid=$!
+    until_true sh -c '[ "$("$0" job show a --json | jq -r .state)" = processing ]' "$WEIR"
+    left_move m
+    for look in 'queue ls' 'queue show m' 'status'; do
+        run "$WEIR" $look
+        says "its move to $there, begun 2h00m ago, was left"
+        says "weir queue migrate m --engine $there goes on, --engine $here takes it back"
+    done
+    exits 1 "$WEIR" status
+    exits 1 "$WEIR" status --check
+    says "weir queue migrate m --engine $there goes on"
+    exits 1 "$WEIR" doctor --json
+    fix=$(jq -r 'select(.check == "queue m") | .fix' <<<"$output")
+    [ "$fix" = "weir queue migrate m --engine $there" ]
+    [ "$("$WEIR" status --json -q m 2>/dev/null | jq -c '[.moving_to, .moving_ms >= 7200000]')" = "[\"$there\",true]" ]
+    exits 0 "$WEIR" queue migrate m --engine "$here"
+    says "was moving to $there before: this takes it back"
+    exits 0 "$WEIR" status -q m
+    [ "$("$WEIR" status --json -q m | jq -c '[.moving_to, .paused]')" = '[null,false]' ]
+
+    left_move m
+    exits 0 "$WEIR" queue resume m
+    says "that is called off"
+    run "$WEIR" status -q m
+    says "was left: weir queue migrate m --engine $here ends it"
+    kill -TERM "$pid"
+    wait "$pid" || true
+}
