@@ -508,6 +508,19 @@ weir_queue_remove(struct weir_client *client, const char *queue,
 WEIR_API enum weir_err
 weir_queue_check_unused(struct weir_client *client, const char *queue,
                         struct weir_error *err) WEIR_MUST_CHECK;
+/* What keeps a queue from being removed, the first of: "processing", "ready", "delayed",
+ * "dead", "done" (finished jobs that are kept), "broken" (records in no place), "outbox"
+ * (follow-up jobs on their way), "moving" (to another engine), "cron" (entries),
+ * "windows" (of unique keys), "producers" (that called in the last minute); "": nothing.
+ * New words may come. */
+struct weir_queue_use {
+    char what[16];
+    int64_t count;
+};
+/* E_NO_QUEUE */
+WEIR_API enum weir_err
+weir_queue_used_by(struct weir_client *client, const char *queue,
+                   struct weir_queue_use *out, struct weir_error *err) WEIR_MUST_CHECK;
 typedef bool (*weir_queue_fn)(const char *queue, void *context);
 /* Every registered queue, by name. */
 WEIR_API enum weir_err

@@ -10,6 +10,59 @@
 #include "cli/queues.h"
 #include "cli/roster.h"
 
+/* What makes it unused. */
+static void
+tell_what_to_do(const char *queue, const char *used_by)
+{
+    static const struct {
+        const char *what, *text, *commands[2]; /* each ends with the queue's name */
+    } rows[] = {
+        {"processing",
+         "Wait until it ends, or cancel it",
+         {"weir job ls -s processing -q"}},
+        {"ready", "Let a worker run it, or cancel it", {"weir queue purge"}},
+        {"delayed",
+         "Let a worker run it when it is due, or cancel it",
+         {"weir queue purge"}},
+        {"dead",
+         "Run it again, or remove it",
+         {"weir dead retry --all -q", "weir dead purge --all -q"}},
+        {"done", "It goes when its --keep-result is over", {"weir job ls -s done -q"}},
+        {"broken", "See which", {"weir audit --deep -q"}},
+        {"outbox", "A worker or a scheduler enqueues them", {"weir scheduler -q"}},
+        {"moving", "See what goes on with it or takes it back", {"weir queue show"}},
+        {"cron", "Remove it with weir cron rm", {"weir cron ls -q"}},
+        {"windows", "Wait until the TTL of its --unique KEY:TTL is over", {NULL}},
+        {"producers",
+         "It may repeat its call: wait a minute after its last one",
+         {"weir queue rm"}},
+    };
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        if (strcmp(rows[i].what, used_by) != 0)
+            continue;
+        fprintf(stderr, "      %s", rows[i].text);
+        for (size_t k = 0; k < 2 && rows[i].commands[k]; k++)
+            fprintf(stderr, "%s %s %s", k == 0 ? ":" : ";", rows[i].commands[k], queue);
+        fputs(rows[i].commands[0] ? "\n" : ".\n", stderr);
+    }
+}
+
+/* Of a refusal also what to do about it. */
+static enum weir_err
+refused(struct cli *cli, const char *queue, enum weir_err rc,
+        const struct weir_error *err)
+{
+    struct weir_queue_use use;
+
+    if (rc != WEIR_E_WRONG_STATE)
+        return rc;
+    cli_tell(cli, rc, err);
+    if (weir_queue_used_by(cli->client, queue, &use, NULL) == WEIR_OK)
+        tell_what_to_do(queue, use.what);
+    return rc;
+}
+
 /* Who serves every registered queue lets it go; who names it would make its keys anew. */
 static enum weir_err
 check_workers(struct cli *cli, const char *queue, struct weir_error *err)
@@ -22,9 +75,13 @@ check_workers(struct cli *cli, const char *queue, struct weir_error *err)
     for (size_t i = 0; i < r.n && rc == WEIR_OK; i++) {
         const struct cli_worker *w = &r.workers[i];
 
-        if (strcmp(cli_worker_state(w), "late") != 0 && cli_worker_names(w, queue))
-            rc = wr_fail(err, WEIR_E_WRONG_STATE, 0,
-                         "queue %s is in use: worker %s serves it", queue, w->id);
+        if (strcmp(cli_worker_state(w), "late") == 0 || !cli_worker_names(w, queue))
+            continue;
+        rc = wr_fail(err, WEIR_E_WRONG_STATE, 0,
+                     "queue %s is in use: worker %s serves it", queue, w->id);
+        cli_tell(cli, rc, err);
+        fprintf(stderr, "      Start it without -q %s, or stop it: weir worker stop %s\n",
+                queue, w->id);
     }
     cli_roster_fini(&r);
     return rc;
@@ -68,7 +125,7 @@ remove_one(struct cli *cli, const char *queue, struct weir_error *err)
     if (rc == WEIR_OK)
         rc = check_workers(cli, queue, err);
     if (rc == WEIR_OK)
-        rc = weir_queue_check_unused(cli->client, queue, err);
+        rc = refused(cli, queue, weir_queue_check_unused(cli->client, queue, err), err);
     if (cli->globals.dry_run) {
         if (rc == WEIR_OK)
             cli_note(cli, "Would remove queue \"%s\". Nothing changed.", queue);
@@ -79,7 +136,7 @@ remove_one(struct cli *cli, const char *queue, struct weir_error *err)
                          "This will remove queue \"%s\", its settings and its counters.",
                          queue);
     if (rc == WEIR_OK || rc == WEIR_E_NO_QUEUE) /* a name without a queue goes as well */
-        rc = weir_queue_remove(cli->client, queue, &past, err);
+        rc = refused(cli, queue, weir_queue_remove(cli->client, queue, &past, err), err);
     if (rc == WEIR_OK)
         say_removed(cli, queue, &past);
     return rc;

@@ -117,3 +117,24 @@ weir_queue_check_unused(struct weir_client *c, const char *queue, struct weir_er
 
     return rc == WEIR_OK ? drop(c, q, true, NULL, err) : rc;
 }
+
+enum weir_err
+weir_queue_used_by(struct weir_client *c, const char *queue, struct weir_queue_use *out,
+                   struct weir_error *err)
+{
+    struct wr_reply *reply;
+    struct wr_queue *q;
+    enum weir_err rc = wr_client_queue(c, queue, &q, err);
+
+    *out = (struct weir_queue_use){0};
+    if (rc == WEIR_OK)
+        rc = wr_store_drop(c->store, q, REPEAT_MS, true, &reply, err);
+    if (rc != WEIR_OK)
+        return rc;
+    if (wr_reply_is(wr_reply_at(reply, 0), "USED")) {
+        wr_reply_copy(wr_reply_at(reply, 1), out->what, sizeof(out->what));
+        out->count = wr_reply_int(wr_reply_at(reply, 2));
+    }
+    wr_reply_free(reply);
+    return WEIR_OK;
+}
