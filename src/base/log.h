@@ -14,6 +14,7 @@
 #include <weir/export.h>
 
 enum wr_log_level {
+    WR_LOG_NONE = -1, /* for wr_log_setup() alone */
     WR_LOG_ERROR,
     WR_LOG_WARN,
     WR_LOG_INFO,
