@@ -91,7 +91,7 @@ print(s.getsockname()[1])')
 }
 
 @test "bench whose Redis goes away says so in one line, and ends its processes" {
-    for part in latency call process; do
+    for part in latency process; do
         start_server gone
         socket=$(server_socket gone)
         server=$(cat "$BATS_FILE_TMPDIR/gone.pid")
