@@ -1,10 +1,11 @@
 #include "base/buf.h"
 
 #include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/digits.h"
 
 void
 wr_buf_fini(struct wr_buf *b)
@@ -64,6 +65,14 @@ void
 wr_buf_add_str(struct wr_buf *b, const char *str)
 {
     wr_buf_add(b, str, strlen(str));
+}
+
+void
+wr_buf_add_number(struct wr_buf *b, uint64_t number)
+{
+    char digits[WR_DIGITS_MAX];
+
+    wr_buf_add(b, digits, wr_digits(number, digits));
 }
 
 void

@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include <weir/export.h>
 
@@ -25,6 +26,7 @@ void wr_buf_fini(struct wr_buf *buf);
 void wr_buf_clear(struct wr_buf *buf); /* keeps the memory; clears `failed` */
 void wr_buf_add(struct wr_buf *buf, const void *ptr, size_t len);
 void wr_buf_add_str(struct wr_buf *buf, const char *str);
+void wr_buf_add_number(struct wr_buf *buf, uint64_t number);
 void wr_buf_addf(struct wr_buf *buf, const char *fmt, ...) WEIR_PRINTF(2, 3);
 /* Makes room for len more bytes and returns where they go; NULL when out of
  * memory. The caller adds what it wrote to buf->len. */

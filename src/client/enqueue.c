@@ -277,7 +277,7 @@ prepare(const struct weir_job *given, struct prepared *p, struct weir_error *err
     if (rc != WEIR_OK)
         return rc;
     if (job.id)
-        snprintf(p->id.str, sizeof(p->id.str), "%s", job.id);
+        wr_span_copy(wr_span_str(job.id), p->id.str, sizeof(p->id.str));
     else
         wr_id_make(p->id.str);
     if (job.unique || job.order_key)
@@ -391,9 +391,9 @@ static enum weir_err
 read_answer(const struct wr_admitted *a, struct weir_enqueued *out,
             struct weir_error *err)
 {
-    snprintf(out->detail, sizeof(out->detail), "%s", a->detail);
+    wr_span_copy(wr_span_str(a->detail), out->detail, sizeof(out->detail));
     if (a->id[0] != '\0')
-        snprintf(out->id.str, sizeof(out->id.str), "%s", a->id);
+        wr_span_copy(wr_span_str(a->id), out->id.str, sizeof(out->id.str));
     switch (a->word) {
     case WR_ADMIT_STORED:
         return out->code = WEIR_OK;

@@ -48,15 +48,6 @@ weir_job_view_free(struct weir_job_view *v)
 }
 
 static void
-copy_text(char *out, size_t cap, struct wr_span s)
-{
-    size_t len = s.len < cap ? s.len : cap - 1;
-
-    memcpy(out, s.ptr, len);
-    out[len] = '\0';
-}
-
-static void
 fill_numbers(struct weir_job_view *v, int64_t now, int64_t score)
 {
     const struct wr_job_state *s = &v->job_state;
@@ -174,11 +165,11 @@ view_new(const char *queue, const struct raw *raw)
 
     if (!v)
         return NULL;
-    copy_text(v->id, sizeof(v->id), raw->id);
-    copy_text(v->queue, sizeof(v->queue), wr_span_str(queue));
-    copy_text(v->state, sizeof(v->state), raw->place);
+    wr_span_copy(raw->id, v->id, sizeof(v->id));
+    wr_span_copy(wr_span_str(queue), v->queue, sizeof(v->queue));
+    wr_span_copy(raw->place, v->state, sizeof(v->state));
     if (wr_record_read(raw->record, &v->record, &version))
-        copy_text(v->type, sizeof(v->type), v->record.type);
+        wr_span_copy(v->record.type, v->type, sizeof(v->type));
     if (raw->state.len > 0 && wr_job_state_read(raw->state, &v->job_state))
         read_progress(v, raw->over.text.len > 0
                              ? raw->over.text
@@ -188,7 +179,7 @@ view_new(const char *queue, const struct raw *raw)
     read_attempts(v, raw->errors);
     v->result = raw->result;
     if (raw->score >= WR_PARKED_MS)
-        copy_text(v->behind, sizeof(v->behind), raw->before);
+        wr_span_copy(raw->before, v->behind, sizeof(v->behind));
     fill_numbers(v, raw->now, raw->score);
     if (!v->attempts_text || v->errors.failed) {
         weir_job_view_free(v);

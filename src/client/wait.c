@@ -13,6 +13,7 @@
 
 #include "base/assert.h"
 #include "base/clock.h"
+#include "base/digits.h"
 #include "base/error.h"
 #include "base/id.h"
 #include "base/rand.h"
@@ -25,12 +26,14 @@
 #define KEEP_MS 30000    /* and forgotten so long after the last time */
 #define OPEN_MAX_MS 5000
 #define AWAY_MAX_MS 500
+#define CHANNEL_MAX 32
+#define TAG_MAX (CHANNEL_MAX + WR_DIGITS_MAX + 1)
 #define LONGEST_MS (INT64_C(1) << 60) /* for ever: it is added to a time */
 
 struct wr_listener {
     struct wr_listener *next;
     struct wr_conn *conn;
-    char channel[32];
+    char channel[CHANNEL_MAX];
     uint64_t number; /* of the last wait */
 };
 
@@ -48,7 +51,7 @@ struct wait {
     bool early; /* the jobs may come only after the registration */
     int64_t deadline_ms;
     struct wr_listener *listener; /* NULL: none so far, or it broke */
-    char tag[64];
+    char tag[TAG_MAX];
     int64_t refresh_ms;
     weir_result_fn each;
     void *context;
@@ -183,6 +186,18 @@ is_alive(struct wr_listener *l)
            wr_conn_send(l->conn, ping, 1, wr_clock_ms() + 1000, NULL) == WEIR_OK;
 }
 
+/* "CHANNEL/NUMBER", by which the script that ends the job finds us. */
+static void
+write_tag(const struct wr_listener *l, char tag[TAG_MAX])
+{
+    size_t len = strlen(l->channel);
+
+    memcpy(tag, l->channel, len);
+    tag[len++] = '/';
+    len += wr_digits(l->number, tag + len);
+    tag[len] = '\0';
+}
+
 static enum weir_err
 find_listener(struct wait *w, struct weir_error *err)
 {
@@ -200,8 +215,7 @@ find_listener(struct wait *w, struct weir_error *err)
         return rc;
     WR_ASSERT(w->listener);
     w->listener->number++;
-    snprintf(w->tag, sizeof(w->tag), "%s/%llu", w->listener->channel,
-             (unsigned long long)w->listener->number);
+    write_tag(w->listener, w->tag);
     return WEIR_OK;
 }
 

@@ -238,6 +238,15 @@ add_word(struct wr_buf *out, const char *name, struct wr_span value)
     wr_text_word_encode(out, value);
 }
 
+static void
+add_number(struct wr_buf *out, const char *name, uint64_t value)
+{
+    wr_buf_add(out, " ", 1);
+    wr_buf_add_str(out, name);
+    wr_buf_add(out, "=", 1);
+    wr_buf_add_number(out, value);
+}
+
 static bool
 add_numbers(struct wr_buf *out, struct wr_record r)
 {
@@ -249,7 +258,7 @@ add_numbers(struct wr_buf *out, struct wr_record r)
         if (value != numbers[i].otherwise ||
             (r.max_retry_given &&
              numbers[i].field == offsetof(struct wr_record, max_retry)))
-            wr_buf_addf(out, " %s=%lld", numbers[i].name, (long long)value);
+            add_number(out, numbers[i].name, (uint64_t)value);
     }
     return true;
 }
@@ -261,7 +270,8 @@ wr_record_write(const struct wr_record *r, struct wr_buf *head, struct wr_buf *t
 
     if (r->type.len == 0)
         return false;
-    wr_buf_addf(head, "%d ", WR_FORMAT_VERSION);
+    wr_buf_add_number(head, WR_FORMAT_VERSION);
+    wr_buf_add(head, " ", 1);
     wr_text_word_encode(head, r->type);
     if (!add_numbers(tail, *r))
         return false;
@@ -282,7 +292,8 @@ wr_record_write(const struct wr_record *r, struct wr_buf *head, struct wr_buf *t
     }
     if (head->len + tail->len - before + TIME_LEN > WR_HEADER_MAX)
         return false;
-    wr_buf_add_str(tail, "\n");
+    (void)wr_buf_room(tail, 1 + r->payload.len);
+    wr_buf_add(tail, "\n", 1);
     wr_buf_add(tail, r->payload.ptr, r->payload.len);
     return !head->failed && !tail->failed;
 }

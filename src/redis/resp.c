@@ -253,12 +253,7 @@ wr_reply_int(const struct wr_reply *reply)
 void
 wr_reply_copy(const struct wr_reply *reply, char *out, size_t cap)
 {
-    struct wr_span s = wr_reply_span(reply);
-    size_t len = s.len < cap - 1 ? s.len : cap - 1;
-
-    if (len > 0)
-        memcpy(out, s.ptr, len);
-    out[len] = '\0';
+    wr_span_copy(wr_reply_span(reply), out, cap);
 }
 
 bool

@@ -1,12 +1,14 @@
 /* How jobs come in: enqueue, schedule, replace, farewell. */
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/digits.h"
 #include "base/error.h"
 #include "store/call.h"
 #include "store/scripts.gen.h"
+
+#define MARK_MAX (33 + WR_DIGITS_MAX) /* a channel's name, a dash, a number */
 
 static const char *const admit_words[] = {"STORED", "EXISTS", "OTHER",
                                           "UNIQUE", "BIG",    NULL};
@@ -19,15 +21,6 @@ has_due(const struct wr_admit *items, size_t n)
             return true;
     }
     return false;
-}
-
-static void
-copy_span(char *out, size_t cap, struct wr_span span)
-{
-    size_t len = span.len < cap ? span.len : cap - 1;
-
-    memcpy(out, span.ptr, len);
-    out[len] = '\0';
 }
 
 /* May the queue give this job an id of its own? */
@@ -73,11 +66,11 @@ read_notes(const struct wr_call *c, size_t first, size_t n, struct wr_admitted *
         if (at < 0 || (size_t)at >= n || word < 0)
             return wr_fail(err, WEIR_E_CORRUPT, 0, "%s: odd note", c->script->name);
         if (is_ids) {
-            copy_span(out[at].id, sizeof(out[at].id), detail);
+            wr_span_copy(detail, out[at].id, sizeof(out[at].id));
             continue;
         }
         out[at].word = (enum wr_admit_word)word;
-        copy_span(out[at].detail, sizeof(out[at].detail), detail);
+        wr_span_copy(detail, out[at].detail, sizeof(out[at].detail));
     }
     return WEIR_OK;
 }
@@ -103,14 +96,26 @@ struct batch {
     bool gap;
 };
 
+/* "CHANNEL-NUMBER" of the call. */
+static struct wr_span
+write_mark(const struct wr_channel *channel, char mark[MARK_MAX])
+{
+    size_t len = strlen(channel->name);
+
+    memcpy(mark, channel->name, len);
+    mark[len++] = '-';
+    len += wr_digits((uint64_t)channel->number, mark + len);
+    return (struct wr_span){mark, len};
+}
+
 static void
-fill_admit(struct wr_call *c, const struct batch *b, const char *mark, bool due,
+fill_admit(struct wr_call *c, const struct batch *b, struct wr_span mark, bool due,
            char (*tabbed)[32])
 {
     wr_call_now(c);
     wr_call_str(c, b->channel->name);
     wr_call_int(c, b->channel->number);
-    wr_call_str(c, mark);
+    wr_call_arg(c, mark);
     if (b->waiter) {
         wr_call_str(c, b->waiter->tag);
         wr_call_int(c, b->waiter->keep_ms);
@@ -143,7 +148,7 @@ enroll_again(struct wr_store *store, struct wr_queue *queue, struct weir_error *
 static enum weir_err
 admit_call(struct wr_call *c, const struct batch *b, bool *again, struct weir_error *err)
 {
-    char(*tabbed)[32] = NULL, mark[64];
+    char(*tabbed)[32] = NULL, mark[MARK_MAX];
     enum weir_err rc;
 
     for (size_t i = 0; i < b->n; i++)
@@ -153,8 +158,7 @@ admit_call(struct wr_call *c, const struct batch *b, bool *again, struct weir_er
         if (!tabbed)
             return wr_fail(err, WEIR_E_NO_MEMORY, 0, "enqueue");
     }
-    snprintf(mark, sizeof(mark), "%s-%" PRId64, b->channel->name, b->channel->number);
-    fill_admit(c, b, mark, has_due(b->items, b->n), tabbed);
+    fill_admit(c, b, write_mark(b->channel, mark), has_due(b->items, b->n), tabbed);
     rc = wr_call_run(c, err);
     *again = rc == WEIR_OK && (wr_call_is(c, "CLASH") || wr_call_is(c, "LATE"));
     if (rc == WEIR_OK && b->waiter && wr_call_is(c, "MANY"))
@@ -280,7 +284,7 @@ refused_replace(const struct wr_call *c, struct weir_error *err)
 {
     char detail[256];
 
-    copy_span(detail, sizeof(detail), wr_reply_span(wr_reply_at(c->reply, 1)));
+    wr_reply_copy(wr_reply_at(c->reply, 1), detail, sizeof(detail));
     if (wr_call_is(c, "ABSENT"))
         return wr_fail(err, WEIR_E_NO_JOB, 0, "no job to replace");
     if (wr_call_is(c, "OTHER"))
@@ -310,11 +314,11 @@ replace_once(struct wr_store *store, struct wr_queue *queue, struct wr_channel *
         size_t at = wr_call_is(&c, "BEFORE");
         int word = wr_call_word(&c, at, words);
 
-        copy_span(out->id, sizeof(out->id), wr_reply_span(wr_reply_at(c.reply, at + 2)));
+        wr_reply_copy(wr_reply_at(c.reply, at + 2), out->id, sizeof(out->id));
         out->anew = word == 1;
         out->existed = wr_call_is(&c, "EXISTS");
         if (out->existed)
-            copy_span(out->id, sizeof(out->id), item->id);
+            wr_span_copy(item->id, out->id, sizeof(out->id));
         else if (word < 0)
             rc = refused_replace(&c, err);
         else

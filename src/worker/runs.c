@@ -1,5 +1,4 @@
 /* Runs: one for each job that a child holds, from its claim to its answer. */
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -22,9 +21,9 @@ wr_run_to_page(struct wr_slots *page, const struct wr_run *run)
 {
     struct wr_slot *slot = &page->slot[run->page_slot];
 
-    snprintf(slot->queue, sizeof(slot->queue), "%s", run->d.queue);
-    snprintf(slot->id, sizeof(slot->id), "%s", run->d.id);
-    snprintf(slot->token, sizeof(slot->token), "%s", run->d.state.token);
+    wr_span_copy(wr_span_str(run->d.queue), slot->queue, sizeof(slot->queue));
+    wr_span_copy(wr_span_str(run->d.id), slot->id, sizeof(slot->id));
+    wr_span_copy(wr_span_str(run->d.state.token), slot->token, sizeof(slot->token));
     atomic_store_explicit(&slot->state, WR_SLOT_CLAIMED, memory_order_release);
 }
 
