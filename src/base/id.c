@@ -55,11 +55,12 @@ static void
 next_id(int64_t *ms, uint64_t *random)
 {
     int64_t now = wr_clock_wall_ms();
+    pid_t self = getpid();
 
     pthread_once(&fork_hooks_once, install_fork_hooks);
     pthread_mutex_lock(&mu);
-    if (owner != getpid() || now > last_ms) {
-        owner = getpid();
+    if (owner != self || now > last_ms) {
+        owner = self;
         last_ms = now > last_ms ? now : last_ms;
         last_random = random_52() >> 1; /* room to count up */
     } else {

@@ -27,6 +27,15 @@ abandon(struct wr_io *io, struct wr_run *run)
     io->replace = true;
 }
 
+/* Claimed, and not answered: io->outstanding of them. Few of all runs that there may be,
+ * and as a rule they stand first: a walk ends behind the last of them, since through the
+ * memory of the others it takes longer than the answer that somebody waits for. */
+static bool
+is_out(const struct wr_run *run)
+{
+    return run->in_use && !run->answered;
+}
+
 /* A slot with a long job takes no part in claiming ahead. */
 void
 wr_io_count_long(struct wr_io *io, int64_t now)
@@ -37,9 +46,12 @@ wr_io_count_long(struct wr_io *io, int64_t now)
         return;
     io->counted_ms = now;
     io->long_n = 0;
-    for (size_t i = 0; i < r->n && io->outstanding > 0; i++) {
+    for (size_t i = 0, seen = 0; i < r->n && seen < io->outstanding; i++) {
         const struct wr_run *run = &r->runs[i];
 
+        if (!is_out(run))
+            continue;
+        seen++;
         if (atomic_load_explicit(&run->phase, memory_order_acquire) == WR_RUN_RUNNING &&
             now - run->d.started_ms > RECALL_MS)
             io->long_n++;
@@ -88,12 +100,13 @@ wr_io_check_runs(struct wr_io *io, int64_t now)
     if (again)
         io->stop_again_ms = now + STOP_AGAIN_MS;
     pthread_mutex_lock(&r->mu);
-    for (size_t i = 0; i < r->n; i++) {
+    for (size_t i = 0, seen = 0; i < r->n && seen < io->outstanding; i++) {
         struct wr_run *run = &r->runs[i];
         int64_t at;
 
-        if (!run->in_use)
+        if (!is_out(run))
             continue;
+        seen++;
         if (run->phase == WR_RUN_WAITING && !run->alone) {
             waits = true;
             stuck = stuck || now - run->claimed_ms > RECALL_MS;
@@ -115,6 +128,31 @@ wr_io_check_runs(struct wr_io *io, int64_t now)
     return next;
 }
 
+/* False: Redis did not take it. For people only: the next one says more. */
+static bool
+send_progress_of(struct wr_io *io, struct wr_run *run)
+{
+    pthread_mutex_t *mu = &io->runner->mu;
+    char id[256], token[WR_TOKEN_MAX], text[sizeof(run->d.progress)];
+    enum wr_extended word;
+    int64_t keep_ms;
+    bool any;
+
+    pthread_mutex_lock(mu);
+    any = run->phase == WR_RUN_RUNNING && run->d.progress_new;
+    if (any) {
+        snprintf(id, sizeof(id), "%s", run->d.id);
+        snprintf(token, sizeof(token), "%s", run->d.state.token);
+        snprintf(text, sizeof(text), "%s", run->d.progress);
+        run->d.progress_new = false;
+    }
+    keep_ms = run->d.record.keep_progress_ms;
+    pthread_mutex_unlock(mu);
+    return !any || wr_store_progress(io->store, run->queue, io->o->page->worker,
+                                     wr_span_str(id), wr_span_str(token),
+                                     wr_span_str(text), keep_ms, &word, NULL) == WEIR_OK;
+}
+
 /* Sends what handlers said of their progress since the last look. */
 void
 wr_io_send_progress(struct wr_io *io, int64_t now)
@@ -124,28 +162,12 @@ wr_io_send_progress(struct wr_io *io, int64_t now)
     if (io->outstanding == 0 || now < io->progress_ms || now < io->again_ms)
         return;
     io->progress_ms = now + PROGRESS_MS;
-    for (size_t i = 0; i < r->n; i++) {
-        struct wr_run *run = &r->runs[i];
-        char id[256], token[WR_TOKEN_MAX], text[sizeof(run->d.progress)];
-        struct wr_queue *queue = NULL;
-        int64_t keep_ms = 0;
-        enum wr_extended word;
-
-        pthread_mutex_lock(&r->mu);
-        if (run->in_use && run->phase == WR_RUN_RUNNING && run->d.progress_new) {
-            snprintf(id, sizeof(id), "%s", run->d.id);
-            snprintf(token, sizeof(token), "%s", run->d.state.token);
-            snprintf(text, sizeof(text), "%s", run->d.progress);
-            run->d.progress_new = false;
-            keep_ms = run->d.record.keep_progress_ms;
-            queue = run->queue;
-        }
-        pthread_mutex_unlock(&r->mu);
-        if (queue &&
-            wr_store_progress(io->store, queue, io->o->page->worker, wr_span_str(id),
-                              wr_span_str(token), wr_span_str(text), keep_ms, &word,
-                              NULL) != WEIR_OK)
-            return; /* for people only: the next one says more */
+    for (size_t i = 0, seen = 0; i < r->n && seen < io->outstanding; i++) {
+        if (!is_out(&r->runs[i]))
+            continue;
+        seen++;
+        if (!send_progress_of(io, &r->runs[i]))
+            return;
     }
 }
 
