@@ -108,7 +108,7 @@ wr_child_main(const struct weir_worker *w, struct wr_slots *page, int lifeline_f
     prctl(PR_SET_NAME, "weir-child");
     setpgid(0, 0);
     signals = open_signals();
-    page->tick_ms = page->contact_ms = wr_clock_ms();
+    page->tick_ms = page->fenced_ms = page->contact_ms = wr_clock_ms();
     if (w->has_exec && wr_spawner_start(page, wr_seats(w), &spawner, &err) != WEIR_OK)
         say_and_leave(page, &err);
     wr_spawner_set_current(spawner);

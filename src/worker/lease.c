@@ -191,6 +191,7 @@ fence_all(struct wr_lease_thread *t)
     struct wr_runner *r = t->runner;
     int64_t now = wr_clock_ms(), next = now + 60000;
 
+    atomic_store(&r->page->fenced_ms, now);
     pthread_mutex_lock(&r->mu);
     for (size_t i = 0; i < r->n; i++) {
         struct wr_run *run = &r->runs[i];

@@ -47,6 +47,7 @@ struct wr_slots {
     _Atomic bool ready;         /* its start-up hook is done, it claims */
     _Atomic int64_t answered;   /* jobs */
     _Atomic int64_t tick_ms;    /* monotonic: its I/O thread is alive */
+    _Atomic int64_t fenced_ms;  /* monotonic: its lease thread looked at the fences */
     _Atomic int64_t contact_ms; /* monotonic: it fetched from Redis, or had no need to */
     size_t n;          /* entries: one per job that the child can hold; not to be trusted
                           when the child is dead: the supervisor sets it again */

@@ -176,7 +176,7 @@ go_on_renewing(struct wr_supervisor *s)
 static int64_t
 step(struct wr_supervisor *s)
 {
-    int64_t now = wr_clock_ms(), next = now + 1000;
+    int64_t now = wr_clock_ms(), next = now + 1000, watch_ms;
 
     hear_service(s);
     if (s->told_to_stop && !s->stopping) {
@@ -206,10 +206,13 @@ step(struct wr_supervisor *s)
         tell_children(s, SIGKILL);
     go_on_renewing(s);
     wr_supervisor_say_state(s);
+    watch_ms = wr_supervisor_watch(s, now);
+    next = watch_ms < next ? watch_ms : next;
     if (s->end_at_ms < next && !s->stopping)
         next = s->end_at_ms;
     if (s->notify.watchdog_ms > 0 && s->watchdog_at_ms < next)
         next = s->watchdog_at_ms;
+    s->next_ms = next;
     return next;
 }
 

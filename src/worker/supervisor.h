@@ -23,6 +23,9 @@ struct wr_place {
     int64_t started_ms, start_at_ms;
     unsigned rapid;  /* deaths in a row */
     unsigned number; /* of the child, counted over all places */
+    bool fenced;     /* it stands still, and what it had started was ended */
+    bool killed;     /* because it stands still */
+    bool spared;     /* that it is not killed was said */
     bool renew;      /* told to end, so that another takes its place */
     bool over;       /* ended in order: not replaced */
 };
@@ -34,6 +37,8 @@ struct wr_supervisor {
     pid_t service;
     int service_fd;
     int64_t service_at_ms;
+    int64_t awake_ms; /* since then it was never late: before, it may have been frozen */
+    int64_t next_ms;  /* when the next turn is due */
     bool stopping, told_to_stop;
     bool hurried;                 /* told a second time: no grace any more */
     size_t renewing;              /* the place that is renewed; processes: none */
@@ -57,8 +62,16 @@ struct wr_supervisor {
 
 void wr_supervisor_start_child(struct wr_supervisor *s, struct wr_place *p);
 void wr_supervisor_start_service(struct wr_supervisor *s);
+/* Kills the groups that the child's slots had started, and waits until they are gone. */
+void
+wr_supervisor_kill_groups(const struct wr_supervisor *s, const struct wr_slots *page);
 /* A worker child is dead: its commands are ended, its jobs go to the service child. */
 void wr_supervisor_child_ended(struct wr_supervisor *s, struct wr_place *p, int status);
+
+/* ---- supervisor_watch.c: children that stand still ---- */
+
+/* Each turn; answers when to look again, at the latest. */
+int64_t wr_supervisor_watch(struct wr_supervisor *s, int64_t now);
 
 /* ---- supervisor_orphans.c: what commands left behind whose spawner was killed ---- */
 

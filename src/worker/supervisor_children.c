@@ -49,6 +49,7 @@ wr_supervisor_start_child(struct wr_supervisor *s, struct wr_place *p)
     snprintf(p->pages[page]->worker, sizeof(p->pages[page]->worker), "%s/%u", s->w->id,
              ++s->starts);
     p->number = s->starts;
+    p->fenced = p->killed = p->spared = false;
     p->started_ms = wr_clock_ms();
     p->pages[page]->contact_ms = p->started_ms;
     p->pid = fork();
@@ -116,11 +117,10 @@ is_ours(const struct wr_supervisor *s, int pgid)
     return false;
 }
 
-/* Kills the groups that the child's slots had started, and waits until they are gone:
- * else a job could run twice at a time. Spawners and commands of dead children become
- * ours; those of other groups are reaped by the main loop. */
-static void
-kill_groups(const struct wr_supervisor *s, const struct wr_slots *page)
+/* Waits, else a job could run twice at a time. Spawners and commands of dead children
+ * become ours; those of other groups are reaped by the main loop. */
+void
+wr_supervisor_kill_groups(const struct wr_supervisor *s, const struct wr_slots *page)
 {
     int64_t deadline = wr_clock_ms() + GROUP_GONE_MS;
     bool any = true;
@@ -205,7 +205,7 @@ wr_supervisor_child_ended(struct wr_supervisor *s, struct wr_place *p, int statu
             s->startup = page->error;
         return;
     }
-    kill_groups(s, page);
+    wr_supervisor_kill_groups(s, page);
     take_back(s, p);
     p->renew = false;
     p->rapid = now - p->started_ms < RAPID_MS && atomic_load(&page->answered) == 0

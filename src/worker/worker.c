@@ -21,6 +21,7 @@
 #define LEASE_MIN_MS 1000
 #define LEASE_MAX_MS 600000
 #define GRACE_DEFAULT_MS 20000
+#define STUCK_MS 20000 /* the watchdog of the service manager is fed until 10000 */
 #define PROCESSES_MAX 100
 #define RESULT_MAX 65536
 
@@ -75,6 +76,7 @@ fill(struct weir_worker *w, const struct weir_worker_options *o, struct weir_err
     rc = wr_worker_copy_queues(w, o, err);
     if (rc != WEIR_OK)
         return rc;
+    w->stuck_ms = STUCK_MS;
     w->grace_ms = o->grace_ms > 0 ? o->grace_ms : GRACE_DEFAULT_MS;
     w->max_jobs = o->once ? 1 : o->max_jobs;
     w->no_scheduler = o->no_scheduler;

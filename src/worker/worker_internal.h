@@ -64,6 +64,8 @@ struct weir_worker {
     bool strict;             /* in the order of queues */
     size_t concurrency, processes, max_jobs;
     int64_t lease_ms, grace_ms, max_time_ms;
+    int64_t stuck_ms; /* beyond the lease: a child that stands still for so long is
+                         replaced; a test has less time */
     bool no_scheduler, drain, notify;
     struct wr_handler *handlers;
     struct wr_plugin *plugins; /* in the order they were given */

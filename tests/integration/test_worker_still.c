@@ -1,0 +1,225 @@
+/* Worker children that stand still: stopped by hand, as one is that hangs in the kernel.
+ */
+#include "integration/worker_rig.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "worker/worker_internal.h"
+
+#define LEASE_MS 1000
+
+static char folder[64]; /* where commands leave their marks */
+static int64_t stuck_ms;
+
+static enum weir_outcome
+echo(struct weir_delivery *d, void *context)
+{
+    (void)d;
+    (void)context;
+    return WEIR_DONE;
+}
+
+/* Each run writes its process into a file, after it has looked at the one before. */
+static void
+handlers(struct weir_worker *w)
+{
+    const char *script =
+        "cd $MARKS; if [ -e pid ] && kill -0 $(cat pid) 2>alone; then touch both; fi;"
+        " echo $$ >new; mv new pid; exec sleep 1000";
+    struct weir_exec_options o = {
+        .struct_size = sizeof(o), .argv = (const char *[]){script, NULL}, .shell = true};
+
+    setenv("MARKS", folder, 1);
+    w->stuck_ms = stuck_ms;
+    if (weir_worker_handle(w, "echo", echo, NULL, NULL) != WEIR_OK ||
+        weir_worker_exec_with(w, "sleep", &o, NULL) != WEIR_OK)
+        _exit(70);
+}
+
+static pid_t
+start(int64_t stuck)
+{
+    stuck_ms = stuck;
+    return rig_start_with(
+        (struct weir_worker_options){.lease_ms = LEASE_MS, .concurrency = 1});
+}
+
+static bool
+has_mark(const char *name)
+{
+    char path[200];
+
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    return access(path, F_OK) == 0;
+}
+
+static int
+pid_of_job(void)
+{
+    char path[200];
+    int pid = -1;
+    FILE *f;
+
+    snprintf(path, sizeof(path), "%s/pid", folder);
+    f = fopen(path, "re");
+    if (f && fscanf(f, "%d", &pid) != 1)
+        pid = -1;
+    if (f)
+        fclose(f);
+    return pid;
+}
+
+static void
+pass(int64_t ms)
+{
+    int64_t begin = wr_clock_ms();
+
+    AWAIT(wr_clock_ms() - begin > ms);
+}
+
+static bool
+is_stopped(pid_t pid)
+{
+    char path[64], state = '?';
+    FILE *f;
+
+    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+    f = fopen(path, "re");
+    if (f && fscanf(f, "%*d (%*[^)]) %c", &state) != 1)
+        state = '?';
+    if (f)
+        fclose(f);
+    return state == 'T';
+}
+
+static void
+run_one(const char *id)
+{
+    rig_enqueue(JOB(), id, "echo");
+    AWAIT(rig_is(id, "done"));
+}
+
+static void
+a_child_that_was_stopped_is_replaced_and_the_next_job_runs(void **state)
+{
+    pid_t worker = start(500), child = worker_child(worker, "weir-child");
+
+    (void)state;
+    run_one("before");
+    kill(child, SIGSTOP);
+    run_one("after");
+    assert_false(process_lives(child));
+    assert_int_not_equal(worker_child(worker, "weir-child"), child);
+}
+
+/* By the supervisor: the child cannot. It comes back before it would be replaced. */
+static void
+what_a_stopped_child_had_started_is_over_before_another_starts_it_L04(void **state)
+{
+    pid_t worker = start(600000), child = worker_child(worker, "weir-child");
+    int first;
+
+    (void)state;
+    rig_enqueue(JOB(), "j", "sleep");
+    AWAIT(pid_of_job() > 0);
+    first = pid_of_job();
+    kill(child, SIGSTOP);
+    start(600000);
+    AWAIT(pid_of_job() != first);
+    assert_false(has_mark("both"));
+    assert_true(process_lives(child));
+    kill(child, SIGCONT);
+    assert_int_equal(weir_job_cancel(rig.client, "q", "j", NULL, NULL), WEIR_OK);
+    AWAIT(rig_is("j", "gone"));
+    run_one("after");
+    assert_true(process_lives(child));
+}
+
+/* A suspended machine, or a container that was paused: the supervisor is the first to
+ * wake up. */
+static void
+when_all_processes_were_stopped_none_is_killed(void **state)
+{
+    pid_t worker = start(500), child = worker_child(worker, "weir-child");
+
+    (void)state;
+    run_one("before");
+    kill(child, SIGSTOP);
+    kill(worker, SIGSTOP);
+    pass(2 * LEASE_MS + 500);
+    kill(worker, SIGCONT);
+    poll(NULL, 0, 50);
+    kill(child, SIGCONT);
+    run_one("after");
+    pass(LEASE_MS);
+    assert_true(process_lives(child));
+    assert_int_equal(worker_child(worker, "weir-child"), child);
+}
+
+static void
+a_child_at_which_a_debugger_looks_is_left_alone(void **state)
+{
+    pid_t worker = start(200), child = worker_child(worker, "weir-child");
+
+    (void)state;
+    run_one("before");
+    kill(child, SIGSTOP);
+    AWAIT(is_stopped(child)); /* all of its threads */
+    if (ptrace(PTRACE_SEIZE, child, NULL, NULL) != 0) {
+        print_message("ptrace: %s\n", strerror(errno));
+        skip();
+    }
+    rig_enqueue(JOB(), "after", "echo");
+    pass(2 * LEASE_MS + 1000);
+    assert_true(process_lives(child));
+    assert_false(rig_is("after", "done"));
+    ptrace(PTRACE_DETACH, child, NULL, NULL);
+    kill(child, SIGCONT);
+    AWAIT(rig_is("after", "done"));
+}
+
+static int
+setup(void **state)
+{
+    snprintf(folder, sizeof(folder), "/tmp/weir-still-%d-XXXXXX", (int)getpid());
+    return mkdtemp(folder) ? rig_setup(state) : -1;
+}
+
+static int
+teardown(void **state)
+{
+    static const char *const names[] = {"pid", "alone", "both", "new"};
+    int rc = rig_teardown(state);
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        char path[200];
+
+        snprintf(path, sizeof(path), "%s/%s", folder, names[i]);
+        unlink(path);
+    }
+    rmdir(folder);
+    return rc;
+}
+
+int
+main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(a_child_that_was_stopped_is_replaced_and_the_next_job_runs),
+        TEST(what_a_stopped_child_had_started_is_over_before_another_starts_it_L04),
+        TEST(when_all_processes_were_stopped_none_is_killed),
+        TEST(a_child_at_which_a_debugger_looks_is_left_alone),
+    };
+
+    return RIG_RUN("worker_still", tests, handlers);
+}
