@@ -56,22 +56,25 @@ put_progress(struct cli_json *json, const struct weir_job_view *v)
     put_text(json, "progress_message", progress.message);
 }
 
-/* What holds for a run of a job that does not say how long it may take: its worker's
- * --job-timeout; 0: no limit, -1: what the job says. */
+/* What holds for a run if not what the job says: its worker's --job-timeout where the job
+ * says nothing, and of the handler of its type what is less. 0: no limit, -1: what the
+ * job says. */
 static int64_t
 worker_timeout(struct cli *cli, const struct weir_job_view *v,
                const struct weir_job_numbers *n)
 {
     struct cli_worker w;
-    int64_t timeout_ms;
+    int64_t said_ms = -1, limit_ms, own_ms;
 
-    if (n->timeout_ms != WR_TIMEOUT_DEFAULT_MS ||
-        strcmp(weir_job_view_state(v), "processing") != 0 ||
+    if (strcmp(weir_job_view_state(v), "processing") != 0 ||
         !cli_worker_read(cli, weir_job_view_worker(v), &w))
         return -1;
-    timeout_ms = w.job_timeout;
+    if (n->timeout_ms == WR_TIMEOUT_DEFAULT_MS)
+        said_ms = w.job_timeout;
+    limit_ms = said_ms >= 0 ? said_ms : n->timeout_ms;
+    own_ms = cli_worker_timeout_of(&w, weir_job_view_type(v));
     cli_worker_fini(&w);
-    return timeout_ms;
+    return own_ms > 0 && (limit_ms == 0 || own_ms < limit_ms) ? own_ms : said_ms;
 }
 
 /* The keys are the contract of weir(1). */

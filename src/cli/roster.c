@@ -71,6 +71,8 @@ take_field(struct cli_worker *w, const struct wr_reply *name,
         copy_long(&w->queues, wr_reply_span(value));
     else if (wr_reply_is(name, "running"))
         copy_long(&w->running, wr_reply_span(value));
+    else if (wr_reply_is(name, "timeouts"))
+        copy_long(&w->timeouts, wr_reply_span(value));
 }
 
 static enum weir_err
@@ -93,6 +95,8 @@ read_details(struct cli *cli, struct wr_conn *conn, struct cli_worker *w,
         w->queues = cli_strdup("");
     if (!w->running)
         w->running = cli_strdup("");
+    if (!w->timeouts)
+        w->timeouts = cli_strdup("");
     wr_reply_free(reply);
     return WEIR_OK;
 }
@@ -163,7 +167,8 @@ cli_worker_fini(struct cli_worker *w)
 {
     free(w->queues);
     free(w->running);
-    w->queues = w->running = NULL;
+    free(w->timeouts);
+    w->queues = w->running = w->timeouts = NULL;
 }
 
 const char *
@@ -212,4 +217,22 @@ cli_roster_fini(struct cli_roster *r)
         cli_worker_fini(&r->workers[i]);
     free(r->workers);
     *r = (struct cli_roster){0};
+}
+
+int64_t
+cli_worker_timeout_of(const struct cli_worker *w, const char *type)
+{
+    int64_t all = 0;
+
+    for (const char *at = w->timeouts; *at;) {
+        size_t len = strcspn(at, "\t"), rest = strcspn(at, "\n");
+        int64_t ms = len < rest ? strtoll(at + len + 1, NULL, 10) : 0;
+
+        if (len == strlen(type) && strncmp(at, type, len) == 0)
+            return ms;
+        if (len == 1 && *at == '*')
+            all = ms;
+        at += rest + (at[rest] == '\n');
+    }
+    return all;
 }

@@ -10,6 +10,7 @@ struct cli_worker {
     char id[132], host[68], mode[16], version[32], boot[24], order[8], order_by[100];
     char broken[256];       /* types whose handlers cannot be started there; "" if none */
     char *queues, *running; /* running: lines "queue TAB id", at most 20; "" if none */
+    char *timeouts;         /* lines "type TAB ms" of its handlers; "" if none has one */
     int64_t silent_ms;      /* since its last heartbeat */
     int64_t protocol, pid, children, slots, busy, processed, failed, rss, started_at;
     int64_t contact_ms;  /* its slowest child had fetched nothing for so long, then */
@@ -37,6 +38,8 @@ enum weir_err cli_roster_read(struct cli *cli, bool details, struct cli_roster *
 /* What the worker of this name tells about itself, or that of which it is a child; false:
  * it told nothing, or it cannot be asked. Free its texts with cli_worker_fini(). */
 bool cli_worker_read(struct cli *cli, const char *id, struct cli_worker *out);
+/* How long its handler for this type lets a run take, ms; 0: as long as the job may. */
+int64_t cli_worker_timeout_of(const struct cli_worker *worker, const char *type);
 void cli_worker_fini(struct cli_worker *worker);
 /* The worker of this name, also by the name of one of its children; NULL: none. */
 const struct cli_worker *cli_roster_find(const struct cli_roster *roster, const char *id);

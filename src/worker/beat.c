@@ -22,7 +22,7 @@
 #define AWAY_MAX_MS 2000    /* between tries when Redis does not take it */
 #define TIMEOUT_MS 1000     /* of a call: the service child has other duties */
 #define RUNNING_MAX 20      /* jobs that are told by name */
-#define FIELDS_MAX (2 * 20) /* names and values */
+#define FIELDS_MAX (2 * 24) /* names and values */
 
 struct wr_beats {
     const struct weir_worker *w;
@@ -42,7 +42,7 @@ struct facts {
     char texts[FIELDS_MAX / 2][32];
     size_t texts_n;
     char host[64];
-    struct wr_buf queues, running, broken;
+    struct wr_buf queues, running, broken, timeouts;
 };
 
 static void
@@ -137,6 +137,22 @@ state_of(const struct weir_worker *w)
     return atomic_load(&w->shared->quiet) ? "quiet" : "running";
 }
 
+/* Of every handler, if one has any: "*" holds for types without a handler of their own.
+ */
+static void
+add_timeouts(const struct weir_worker *w, struct facts *f)
+{
+    bool any = false;
+
+    for (const struct wr_handler *h = w->handlers; h; h = h->next)
+        any = any || h->timeout_ms > 0;
+    for (const struct wr_handler *h = w->handlers; any && h; h = h->next)
+        wr_buf_addf(&f->timeouts, "%s%s\t%lld", f->timeouts.len ? "\n" : "", h->type,
+                    (long long)h->timeout_ms);
+    if (any)
+        add_text(f, "timeouts", wr_buf_span(&f->timeouts).ptr);
+}
+
 static void
 collect(const struct wr_beats *b, struct facts *f)
 {
@@ -162,6 +178,7 @@ collect(const struct wr_beats *b, struct facts *f)
     if (b->w->job_timeout_ms != 0)
         add_number(f, "job_timeout",
                    b->w->job_timeout_ms == WEIR_NONE ? 0 : b->w->job_timeout_ms);
+    add_timeouts(b->w, f);
     add_text(f, "queues", f->queues.len ? wr_buf_span(&f->queues).ptr : "*");
     add_text(f, "broken", f->broken.len ? wr_buf_span(&f->broken).ptr : "");
     add_text(f, "running", f->running.len ? wr_buf_span(&f->running).ptr : "");
@@ -182,6 +199,7 @@ send_beat(struct wr_beats *b, struct wr_told *told, struct weir_error *err)
     wr_buf_fini(&f.queues);
     wr_buf_fini(&f.running);
     wr_buf_fini(&f.broken);
+    wr_buf_fini(&f.timeouts);
     return rc;
 }
 

@@ -101,6 +101,8 @@ struct wr_handler {
     const struct wr_handler_ops *ops;
     char type[129]; /* "*": all that have none of their own */
     struct wr_handler *next;
+    int64_t timeout_ms; /* its runs take no longer, whatever their jobs say; 0: as those
+                           say */
 
     /* It cannot be started: after some failures in a row it rests, then one more try. */
     _Atomic int start_failures;

@@ -284,6 +284,7 @@ wr_handler_coproc_new(const char *type, struct wr_exec_config *config, size_t fi
         return NULL;
     }
     h->base.ops = &coproc_ops;
+    h->base.timeout_ms = config->o.timeout_ms;
     snprintf(h->base.type, sizeof(h->base.type), "%s", type);
     h->config = config;
     pthread_mutex_init(&h->mu, NULL);

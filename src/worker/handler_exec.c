@@ -536,6 +536,7 @@ wr_handler_exec_new(const char *type, struct wr_exec_config *config)
         return NULL;
     }
     h->base.ops = &exec_ops;
+    h->base.timeout_ms = config->o.timeout_ms;
     snprintf(h->base.type, sizeof(h->base.type), "%s", type);
     h->config = config;
     return &h->base;

@@ -325,3 +325,36 @@ E
     printf 'allow_command_jobs = ./x\n' >"$conf"
     exits 78 "$WEIR" config check
 }
+
+# worker_timeout_ms of the four jobs below.
+timeouts() {
+    local id all=
+    for id in default long other none; do
+        all+=" $("$WEIR" job show "$id" --json | jq .worker_timeout_ms)"
+    done
+    echo "${all# }"
+}
+
+@test "job show tells the timeout of the handler where that is the shorter one" {
+    cat >"$conf" <<'E'
+concurrency = 4
+[handler.own]
+command = sleep 1000
+timeout = 2h
+[handler.*]
+command = sleep 1000
+timeout = 10m
+[handler.none]
+command = sleep 1000
+E
+    "$WEIR" enqueue own --id default
+    "$WEIR" enqueue own --id long --timeout 3h
+    "$WEIR" enqueue other --id other
+    "$WEIR" enqueue none --id none --timeout 1h
+    "$WEIR" work -q default --job-timeout 5h -c 4 3>&- &
+    pid=$!
+    until_true eval '[ "$(timeouts)" = "7200000 7200000 600000 null" ]'
+    [[ "$("$WEIR" job show other)" == *$'worker_timeout\t600000'* ]]
+    "$WEIR" worker stop --all --yes --grace 0
+    wait "$pid" || true
+}
