@@ -50,10 +50,11 @@ local function claims_saved(k, r)
   return call == r.call and list or nil
 end
 
--- Adds to reply what of that list the worker still holds.
+-- Adds to reply what of that list the worker still holds. Its lease begins anew: that of the
+-- call before may be nearly over, and the worker counts from its repeat.
 --- @rare claims_repeat
-local function claims_repeat(k, r, list, reply)
-  local ids, tokens = {}, {}
+local function claims_repeat(k, r, list, now, reply)
+  local ids, tokens, kept, their = {}, {}, {}, {}
   for id, token in string.gmatch(list, '([^\t\n]+)\t(%S+)\t%d\n') do
     ids[#ids + 1], tokens[#tokens + 1] = id, token
   end
@@ -63,10 +64,14 @@ local function claims_repeat(k, r, list, reply)
   local texts, words = held_look(k, ids, tokens, r.worker)
   for i = 1, #ids do
     if not words[i] then
+      kept[#kept + 1], their[#kept + 1] = ids[i], texts[i]
       reply[#reply + 1] = ids[i]
       reply[#reply + 1] = texts[i]
       reply[#reply + 1] = record_of(k, ids[i]) or ''
     end
+  end
+  if #kept > 0 then
+    held_renew(k, kept, their, now, r.lease)
   end
 end
 

@@ -227,6 +227,16 @@ plan(const struct model *m, const struct model_reserve *r, struct choice *c, boo
     }
 }
 
+/* Of a job that is held. */
+static void
+renew(struct model *m, struct model_job *j, int64_t lease_ms)
+{
+    j->score = m->now + lease_ms;
+    if (!j->gone)
+        j->delivered_at = m->now;
+    j->unstored = false;
+}
+
 /* Adds the jobs to `jobs`; answers the word. */
 static const char *
 reserve_jobs(struct model *m, const struct model_reserve *r, struct choice *c,
@@ -236,8 +246,10 @@ reserve_jobs(struct model *m, const struct model_reserve *r, struct choice *c,
         for (size_t i = 0; i < m->claims[r->worker].n; i++) {
             struct model_claim *l = &m->claims[r->worker].list[i];
 
-            if (model_is_held(l->job, l->token, r->worker))
-                say_job(jobs, l->job);
+            if (!model_is_held(l->job, l->token, r->worker))
+                continue;
+            say_job(jobs, l->job);
+            renew(m, l->job, r->lease);
         }
         model_wake_worker(m);
         return "REPEAT";
@@ -537,12 +549,8 @@ model_extend(struct model *m, int worker, int64_t lease_ms, const struct model_a
         if (word)
             say(out, "%zu %s", i, word);
     }
-    for (size_t i = 0; i < renewed_n; i++) { /* all were judged before */
-        renewed[i]->score = m->now + lease_ms;
-        if (!renewed[i]->gone)
-            renewed[i]->delivered_at = m->now;
-        renewed[i]->unstored = false;
-    }
+    for (size_t i = 0; i < renewed_n; i++) /* all were judged before */
+        renew(m, renewed[i], lease_ms);
 }
 
 void

@@ -162,6 +162,24 @@ a_repeat_does_not_take_what_was_lost_meanwhile_A9(void **state)
     rig_assert_sums();
 }
 
+/* The worker counts the lease from the call that it heard of. */
+static void
+a_repeat_gives_its_jobs_a_whole_lease_A9(void **state)
+{
+    (void)state;
+    rig_put_many("A B");
+    take_call("w", 5, 2, 0);
+    rig_pass(RIG_LEASE - 1);
+    assert_string_equal(take_call("w", 5, 2, 0)->ids, "A B");
+    rig_pass(RIG_LEASE - 1);
+    rig_reclaim();
+    assert_int_equal(rig_ack("w", "A"), WR_ANSWERED_OK);
+    rig_pass(1);
+    rig_reclaim();
+    assert_int_equal(rig_ack("w", "B"), WR_ANSWERED_STALE);
+    rig_assert_sums();
+}
+
 static void
 other_workers_calls_are_no_repeats_A9(void **state)
 {
@@ -705,6 +723,7 @@ main(void)
         RIG_TEST(the_token_alone_does_not_hold_a_job_A2),
         RIG_TEST(a_repeated_call_gets_the_same_jobs_A9),
         RIG_TEST(a_repeat_does_not_take_what_was_lost_meanwhile_A9),
+        RIG_TEST(a_repeat_gives_its_jobs_a_whole_lease_A9),
         RIG_TEST(other_workers_calls_are_no_repeats_A9),
         RIG_TEST(a_job_delivered_before_is_not_claimed_ahead_A12),
         RIG_TEST(ahead_stops_before_one_that_was_delivered_before_A12),

@@ -188,7 +188,7 @@ end
 
 local function reserve_apply(k, r, c, now, later, reply)
   if c.again then
-    claims_repeat(k, r, c.again, reply)
+    claims_repeat(k, r, c.again, now, reply)
     reserve_wake(k, c)
     return 'REPEAT'
   end

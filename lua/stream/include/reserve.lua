@@ -245,7 +245,7 @@ local function reserve_apply(k, r, c, now, later, reply)
     group_make(k) -- it was destroyed
   end
   if c.again then
-    claims_repeat(k, r, c.again, reply)
+    claims_repeat(k, r, c.again, now, reply)
     reserve_wake(k, r, c)
     return 'REPEAT'
   end
