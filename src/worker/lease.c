@@ -45,6 +45,7 @@ struct wr_lease_thread {
     size_t held_n;      /* at the last renewal */
     _Atomic bool away;  /* written by this thread alone */
     bool failing, said; /* something could not be renewed; and at the time before */
+    const struct wr_queue *mute; /* the last that had no answer: its turn comes last */
 };
 
 int64_t
@@ -73,6 +74,7 @@ struct held {
     struct wr_queue *queue;
     char id[256], token[WR_TOKEN_MAX];
     int64_t limit_ms;
+    bool later; /* its queue comes after those that were kept waiting the last time */
 };
 
 static int64_t
@@ -112,8 +114,10 @@ copy_held(struct wr_lease_thread *t, struct held **out)
 
         if (!must_renew(run, now))
             continue;
-        held[n] = (struct held){
-            .run = run, .queue = run->queue, .limit_ms = limit_of(run)};
+        held[n] = (struct held){.run = run,
+                                .queue = run->queue,
+                                .limit_ms = limit_of(run),
+                                .later = t->mute && run->queue <= t->mute};
         snprintf(held[n].id, sizeof(held[n].id), "%s", run->d.id);
         snprintf(held[n].token, sizeof(held[n].token), "%s", run->d.state.token);
         n++;
@@ -127,6 +131,8 @@ by_queue(const void *a, const void *b)
 {
     const struct held *x = a, *y = b;
 
+    if (x->later != y->later)
+        return x->later ? 1 : -1;
     return x->queue < y->queue ? -1 : x->queue > y->queue;
 }
 
@@ -173,7 +179,7 @@ take_word(struct wr_lease_thread *t, const struct held *h, enum wr_extended word
     pthread_mutex_unlock(&t->runner->mu);
 }
 
-/* Nothing can be renewed. What is wrong with one queue alone, that is its own loss. */
+/* If it goes for all queues nothing can be renewed. */
 static bool
 is_outage(enum weir_err rc)
 {
@@ -223,8 +229,15 @@ call_timeout_ms(struct wr_lease_thread *t)
     return left < most ? left : most;
 }
 
-/* One call: the held jobs of one queue. False: Redis is away. */
+/* The next call would only wait as long. */
 static bool
+is_mute(enum weir_err rc)
+{
+    return rc == WEIR_E_CONNECT || rc == WEIR_E_NO_REPLY || rc == WEIR_E_POOL_FULL;
+}
+
+/* One call: the held jobs of one queue. */
+static enum weir_err
 renew_queue(struct wr_lease_thread *t, const struct held *held, size_t n)
 {
     struct wr_holding *h = calloc(n, sizeof(*h));
@@ -247,9 +260,34 @@ renew_queue(struct wr_lease_thread *t, const struct held *held, size_t n)
         wr_log_warn("leases of queue %s cannot be renewed: %s",
                     wr_queue_name(held[0].queue), err.text);
     t->failing = t->failing || rc != WEIR_OK;
-    t->away = rc != WEIR_OK && is_outage(rc);
     free(h);
     free(words);
+    return rc;
+}
+
+/* What is wrong with one queue alone, that is its own loss: the others are renewed, and
+ * those behind one that has no answer come first the next time. False: Redis is away. */
+static bool
+renew_held(struct wr_lease_thread *t, const struct held *held, size_t n)
+{
+    bool any = false, outage = false;
+
+    for (size_t first = 0, end; first < n; first = end) {
+        enum weir_err rc;
+
+        for (end = first; end < n && held[end].queue == held[first].queue &&
+                          end - first < WR_BATCH_MAX;)
+            end++;
+        rc = renew_queue(t, held + first, end - first);
+        any = any || rc == WEIR_OK;
+        outage = outage || (rc != WEIR_OK && is_outage(rc));
+        if (is_mute(rc)) {
+            t->mute = held[first].queue;
+            t->away = true;
+            return false;
+        }
+    }
+    t->away = outage && !any;
     return !t->away;
 }
 
@@ -285,12 +323,8 @@ renew_all(struct wr_lease_thread *t)
     t->failing = n == 0 && t->away;
     if (held)
         qsort(held, n, sizeof(*held), by_queue);
-    for (size_t first = 0, end; first < n && ok; first = end) {
-        for (end = first; end < n && held[end].queue == held[first].queue &&
-                          end - first < WR_BATCH_MAX;)
-            end++;
-        ok = renew_queue(t, held + first, end - first);
-    }
+    if (ok && n > 0)
+        ok = renew_held(t, held, n);
     free(held);
     return ok;
 }

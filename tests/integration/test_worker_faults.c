@@ -378,6 +378,33 @@ a_queue_that_breaks_costs_its_own_jobs_alone(void **state)
     forget_other();
 }
 
+/* Denied is what all queues may be, too: with this one the others go on. */
+static void
+a_queue_that_is_denied_costs_its_own_jobs_alone(void **state)
+{
+    pid_t pid = rig_start_with((struct weir_worker_options){
+        .lease_ms = 1000, .concurrency = 4, .grace_ms = 100});
+    int64_t denied;
+
+    (void)state;
+    rig_enqueue(JOB(.queue = "other"), "k", "patient");
+    AWAIT(shared->started == 1);
+    rig_enqueue(JOB(), "j", "patient");
+    AWAIT(shared->started == 2);
+    redis_do(rig.server, "ACL SETUSER default resetkeys ~weir:[a-z]* ~weir:{q}:*");
+    denied = wr_clock_ms();
+    AWAIT(wr_clock_ms() - denied > 2500);
+    rig_enqueue(JOB(), "next", "echo");
+    AWAIT(rig_is("next", "done"));
+    assert_int_equal(rig_numbers("j").deliveries, 1);
+    redis_do(rig.server, "ACL SETUSER default allkeys");
+    shared->release = 1;
+    AWAIT(rig_is("j", "done"));
+    assert_int_equal(rig_numbers("j").deliveries, 1);
+    AWAIT(strcmp(job_state(rig.client, "other", "k"), "done") == 0);
+    rig_end(pid, SIGTERM);
+}
+
 static void
 max_jobs_counts_over_all_children(void **state)
 {
@@ -471,6 +498,7 @@ main(void)
         TEST(with_redis_away_a_worker_ends_soon_and_says_that_leases_lapse_S07),
         TEST(a_broken_queue_does_not_slow_the_one_beside_it),
         TEST(a_queue_that_breaks_costs_its_own_jobs_alone),
+        TEST(a_queue_that_is_denied_costs_its_own_jobs_alone),
         TEST(max_jobs_counts_over_all_children),
         TEST(drain_ends_when_nothing_is_ready),
         TEST(a_startup_hook_that_fails_ends_the_worker_with_its_error),
