@@ -36,6 +36,7 @@ struct link {
     redisReader *requests;
     char name[32];     /* by CLIENT SETNAME */
     bool cut_at_reply; /* the next bytes of the server end it */
+    bool mute;         /* it asked for what is not answered */
 };
 
 /* In memory that the test and the proxy's process share. */
@@ -48,6 +49,7 @@ struct proxy {
     bool stopping, cut_all;
     unsigned stalled;      /* enum proxy_way, together */
     char stalled_name[32]; /* only those; empty: all */
+    char muted_text[32];   /* a request with it has no answer; empty: none */
     int64_t delay_ms;
     bool count_requests, count_bytes; /* one of the cuts is armed */
     size_t requests_left, bytes_left;
@@ -141,6 +143,13 @@ measure(struct proxy *p, const struct link *l, const redisReply *r)
 }
 
 static void
+note_mute(struct proxy *p, struct link *l, const redisReply *r)
+{
+    for (size_t i = 0; p->muted_text[0] && i < r->elements; i++)
+        l->mute = l->mute || strstr(r->element[i]->str, p->muted_text);
+}
+
+static void
 count_requests(struct proxy *p, struct link *l)
 {
     void *request = NULL;
@@ -149,6 +158,7 @@ count_requests(struct proxy *p, struct link *l)
     while (redisReaderGetReply(l->requests, &request) == REDIS_OK && request) {
         note_name(l, request);
         measure(p, l, request);
+        note_mute(p, l, request);
         freeReplyObject(request);
         if (p->count_requests && --p->requests_left == 0) {
             p->count_requests = false;
@@ -180,6 +190,8 @@ count_reply(struct proxy *p, struct link *l)
 static bool
 is_stalled(const struct proxy *p, const struct link *l, const struct flow *f)
 {
+    if (l->mute && f == &l->down)
+        return true;
     if (!(p->stalled & (f == &l->up ? PROXY_TO_SERVER : PROXY_TO_CLIENT)))
         return false;
     return p->stalled_name[0] == '\0' || strcmp(p->stalled_name, l->name) == 0;
@@ -245,6 +257,7 @@ handle(struct proxy *p, const struct pollfd *fds, size_t links_n)
         struct link *l = p->links[i];
         bool alive = true;
 
+        l->mute = l->mute && p->muted_text[0] != '\0';
         if (p->cut_all) {
             p->cuts++;
             alive = false;
@@ -381,6 +394,15 @@ proxy_forward(struct proxy *p)
     p->stalled = 0;
     p->count_requests = p->count_bytes = false;
     p->delay_ms = 0;
+    p->muted_text[0] = '\0';
+    wake_up(p);
+}
+
+void
+proxy_mute_about(struct proxy *p, const char *text)
+{
+    pthread_mutex_lock(&p->mu);
+    snprintf(p->muted_text, sizeof(p->muted_text), "%s", text);
     wake_up(p);
 }
 

@@ -30,6 +30,8 @@ void proxy_stall_way(struct proxy *proxy, enum proxy_way way);
 /* The same, both ways, for connections that gave themselves this name (CLIENT SETNAME),
  * also later ones. */
 void proxy_stall_named(struct proxy *proxy, const char *name);
+/* A connection that asks for something with this text in its words hears nothing more. */
+void proxy_mute_about(struct proxy *proxy, const char *text);
 /* Everything takes so much longer, in both directions. */
 void proxy_delay(struct proxy *proxy, int64_t ms);
 /*
