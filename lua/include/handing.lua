@@ -71,6 +71,7 @@ local function claims_repeat(k, r, list, now, reply)
     end
   end
   if #kept > 0 then
+    touch('LLEN', k.wake)
     held_renew(k, kept, their, now, r.lease)
   end
 end
