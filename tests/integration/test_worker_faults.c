@@ -1,5 +1,5 @@
 /* Workers under fire: handlers that call exit(), pills in company, stops of every kind,
- * Redis away at the end, a queue that is broken beside one that is well. */
+ * Redis away at the end, a drain whose last answer lets more in. */
 #include "integration/worker_rig.h"
 
 #include <poll.h>
@@ -75,6 +75,13 @@ patient(struct weir_delivery *d, void *context)
 }
 
 static enum weir_outcome
+fails(struct weir_delivery *d, void *context)
+{
+    (void)patient(d, context);
+    return WEIR_RETRY;
+}
+
+static enum weir_outcome
 deaf(struct weir_delivery *d, void *context)
 {
     (void)d;
@@ -120,11 +127,8 @@ handlers(struct weir_worker *w)
     static const struct {
         const char *type;
         weir_handler_fn fn;
-    } rows[] = {{"echo", echo},
-                {"exits", exits},
-                {"pill", pill_once},
-                {"patient", patient},
-                {"deaf", deaf}};
+    } rows[] = {{"echo", echo},       {"exits", exits}, {"pill", pill_once},
+                {"patient", patient}, {"fails", fails}, {"deaf", deaf}};
     static const char *const cat[] = {"cat", NULL};
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -316,131 +320,6 @@ with_redis_away_a_worker_ends_soon_and_says_that_leases_lapse_S07(void **state)
     AWAIT(rig_is("j", "done"));
 }
 
-/* What was broken by hand is not to be audited. */
-static void
-forget_other(void)
-{
-    redis_do(
-        rig.server,
-        "EVAL return{redis.call('DEL',unpack(redis.call('KEYS','weir:{other}:*')))} 0");
-    redis_do(rig.server, "SREM weir:queues other");
-}
-
-static void
-a_broken_queue_does_not_slow_the_one_beside_it(void **state)
-{
-    int64_t start;
-
-    (void)state;
-    redis_do(rig.server, "SET weir:{other}:%s x",
-             engine_is_stream() ? "stream" : "ready");
-    redis_do(rig.server, "HSET weir:{other}:config engine %s",
-             engine_is_stream() ? "stream" : "list");
-    rig_start();
-    rig_enqueue(JOB(), "first", "echo");
-    AWAIT(rig_is("first", "done"));
-    start = wr_clock_ms();
-    for (int i = 0; i < 20; i++) {
-        char id[16];
-
-        snprintf(id, sizeof(id), "j%d", i);
-        rig_enqueue(JOB(), id, "echo");
-        AWAIT(rig_is(id, "done"));
-    }
-    assert_true(wr_clock_ms() - start <
-                5000); /* waiting for its backoff would take 10 s */
-    forget_other();
-}
-
-/* The leases of the one cannot be renewed: its job is stopped. Nothing else is. */
-static void
-a_queue_that_breaks_costs_its_own_jobs_alone(void **state)
-{
-    int64_t start = wr_clock_ms();
-    pid_t pid = rig_start_with((struct weir_worker_options){
-        .lease_ms = 2000, .concurrency = 3, .grace_ms = 100});
-    const char *leases = engine_is_stream() ? "stream" : "processing";
-
-    (void)state;
-    rig_enqueue(JOB(.queue = "other"), "k", "patient");
-    AWAIT(shared->started == 1);
-    rig_enqueue(JOB(), "j", "patient");
-    AWAIT(shared->started == 2);
-    redis_do(rig.server, "DEL weir:{other}:%s", leases);
-    redis_do(rig.server, "SET weir:{other}:%s x", leases);
-    AWAIT(wr_clock_ms() - start > 6000); /* three leases */
-    rig_enqueue(JOB(), "next", "echo");
-    AWAIT(rig_is("next", "done"));
-    assert_int_equal(rig_numbers("j").deliveries, 1);
-    shared->release = 1;
-    AWAIT(rig_is("j", "done"));
-    assert_int_equal(rig_numbers("j").deliveries, 1);
-    /* Or the end waits for an answer that is not taken. */
-    redis_do(rig.server, "DEL weir:{other}:%s", leases);
-    rig_end(pid, SIGTERM);
-    forget_other();
-}
-
-/* Denied is what all queues may be, too: with this one the others go on. */
-static void
-a_queue_that_is_denied_costs_its_own_jobs_alone(void **state)
-{
-    pid_t pid = rig_start_with((struct weir_worker_options){.concurrency = 4});
-    int64_t denied;
-
-    (void)state;
-    rig_enqueue(JOB(.queue = "other"), "k", "patient");
-    AWAIT(shared->started == 1);
-    rig_enqueue(JOB(), "j", "patient");
-    AWAIT(shared->started == 2);
-    redis_do(rig.server, "ACL SETUSER default resetkeys ~weir:[a-z]* ~weir:{q}:*");
-    denied = wr_clock_ms();
-    AWAIT(wr_clock_ms() - denied > 2500);
-    rig_enqueue(JOB(), "next", "echo");
-    AWAIT(rig_is("next", "done"));
-    assert_int_equal(rig_numbers("j").deliveries, 1);
-    redis_do(rig.server, "ACL SETUSER default allkeys");
-    shared->release = 1;
-    AWAIT(rig_is("j", "done"));
-    assert_int_equal(rig_numbers("j").deliveries, 1);
-    AWAIT(strcmp(job_state(rig.client, "other", "k"), "done") == 0);
-    rig_end(pid, SIGTERM);
-}
-
-/* Whichever of the two comes first: calls about one have no answer, then about the other.
- */
-static void
-a_queue_without_answers_costs_its_own_jobs_alone(void **state)
-{
-    struct proxy *proxy = proxy_start(redis_server_socket(rig.server));
-    int64_t start;
-    pid_t pid;
-
-    (void)state;
-    rig.url = proxy_url(proxy);
-    pid = rig_start();
-    rig_enqueue(JOB(.queue = "other"), "k", "patient");
-    rig_enqueue(JOB(), "j", "patient");
-    AWAIT(shared->started == 2);
-    proxy_mute_about(proxy, "{other}");
-    start = wr_clock_ms();
-    AWAIT(wr_clock_ms() - start > 2500);
-    assert_int_equal(rig_numbers("j").deliveries, 1);
-    proxy_forward(proxy);
-    AWAIT(shared->started == 3); /* k once more */
-    proxy_mute_about(proxy, "{q}");
-    start = wr_clock_ms();
-    AWAIT(wr_clock_ms() - start > 2500);
-    proxy_forward(proxy);
-    AWAIT(shared->started >= 4); /* j once more */
-    shared->release = 1;
-    AWAIT(rig_is("j", "done") &&
-          strcmp(job_state(rig.client, "other", "k"), "done") == 0);
-    assert_int_equal(shared->started, 4);
-    rig_end(pid, SIGTERM);
-    proxy_stop(proxy);
-}
-
 static void
 max_jobs_counts_over_all_children(void **state)
 {
@@ -472,6 +351,64 @@ drain_ends_when_nothing_is_ready(void **state)
     pid = rig_start_with((struct weir_worker_options){.drain = true});
     assert_int_equal(rig_end(pid, 0), 0);
     assert_int_equal(shared->runs, 50);
+}
+
+/* Does a connection of this name block at the server? */
+static bool
+waits_there(const char *name)
+{
+    const char *line = redis_do(rig.server, "CLIENT LIST TYPE normal");
+
+    for (; line && *line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
+        const char *end = line + strcspn(line, "\n"), *called = strstr(line, name),
+                   *waits = strstr(line, " cmd=blpop");
+
+        if (called && called < end && waits && waits < end)
+            return true;
+    }
+    return false;
+}
+
+/* A marker comes while nothing is ready, and the network holds back what the worker then
+ * was told: it hears of the empty queue when its last answer has let in the next job. */
+static void
+what_the_last_answer_let_in(const char *type, const char *end)
+{
+    static const char *const queues[] = {"q", NULL};
+    struct proxy *proxy = proxy_start(redis_server_socket(rig.server));
+    pid_t pid;
+
+    rig.url = proxy_url(proxy);
+    rig_enqueue(JOB(.order_key = "K", .max_retry = WEIR_NONE), "a", type);
+    rig_enqueue(JOB(.order_key = "K"), "b", "echo");
+    pid = rig_start_with(
+        (struct weir_worker_options){.queues = queues, .lease_ms = 15000, .drain = true});
+    AWAIT(shared->started == 1);
+    AWAIT(waits_there(" name=weir-wait "));
+    proxy_stall_named(proxy, "weir-wait");
+    redis_do(rig.server, "LPUSH weir:{q}:wake 1");
+    AWAIT(strcmp(redis_do(rig.server, "LLEN weir:{q}:wake"), "0") == 0);
+    shared->release = 1;
+    AWAIT(rig_is("a", end));
+    proxy_forward(proxy);
+    assert_int_equal(rig_end(pid, 0), 0);
+    assert_int_equal(shared->runs, 1);
+    assert_true(rig_is("b", "done"));
+    proxy_stop(proxy);
+}
+
+static void
+drain_runs_what_its_last_answer_let_in_R07(void **state)
+{
+    (void)state;
+    what_the_last_answer_let_in("patient", "done");
+}
+
+static void
+so_it_does_behind_a_job_that_died_R07(void **state)
+{
+    (void)state;
+    what_the_last_answer_let_in("fails", "dead");
 }
 
 static void
@@ -532,12 +469,10 @@ main(void)
         TEST(weir_worker_stop_gives_running_jobs_their_grace_also_when_called_twice),
         TEST(a_handler_that_never_stops_does_not_keep_its_job_nor_the_worker),
         TEST(with_redis_away_a_worker_ends_soon_and_says_that_leases_lapse_S07),
-        TEST(a_broken_queue_does_not_slow_the_one_beside_it),
-        TEST(a_queue_that_breaks_costs_its_own_jobs_alone),
-        TEST(a_queue_that_is_denied_costs_its_own_jobs_alone),
-        TEST(a_queue_without_answers_costs_its_own_jobs_alone),
         TEST(max_jobs_counts_over_all_children),
         TEST(drain_ends_when_nothing_is_ready),
+        TEST(drain_runs_what_its_last_answer_let_in_R07),
+        TEST(so_it_does_behind_a_job_that_died_R07),
         TEST(a_startup_hook_that_fails_ends_the_worker_with_its_error),
         TEST(a_spawner_that_is_killed_costs_its_child_and_no_attempt),
         TEST(a_job_without_a_handler_waits_for_a_worker_that_has_one),
