@@ -34,10 +34,9 @@ next_running(const char **at, char *queue, size_t queue_cap, char *id, size_t id
 }
 
 static struct cli_json *
-running_json(const struct cli_worker *w)
+jobs_json(const char *at)
 {
     struct cli_json *list = cli_json_new_array();
-    const char *at = w->running;
     char queue[132], id[260];
 
     while (next_running(&at, queue, sizeof(queue), id, sizeof(id))) {
@@ -84,7 +83,8 @@ print_json(struct cli *cli, const struct cli_worker *w)
             cli_json_int(json, "order_grace_ms", w->order_grace);
     }
     cli_json_text(json, "broken", w->broken);
-    cli_json_adopt(json, "running", running_json(w));
+    cli_json_adopt(json, "running", jobs_json(w->running));
+    cli_json_adopt(json, "alone", jobs_json(w->alone));
     cli_json_print(json, cli->out);
     cli_json_free(json);
 }
@@ -203,6 +203,14 @@ show_running(struct cli *cli, const struct cli_worker *w)
     while (next_running(&at, queue, sizeof(queue), id, sizeof(id))) {
         snprintf(text, sizeof(text), "%s  (queue %s)", id, queue);
         show_line(cli, "runs", text);
+    }
+    at = w->alone;
+    while (next_running(&at, queue, sizeof(queue), id, sizeof(id))) {
+        snprintf(
+            text, sizeof(text),
+            "%s  (queue %s): a worker was lost with it, so its child takes no others", id,
+            queue);
+        show_line(cli, "alone", text);
     }
 }
 

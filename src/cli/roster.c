@@ -71,6 +71,8 @@ take_field(struct cli_worker *w, const struct wr_reply *name,
         copy_long(&w->queues, wr_reply_span(value));
     else if (wr_reply_is(name, "running"))
         copy_long(&w->running, wr_reply_span(value));
+    else if (wr_reply_is(name, "alone"))
+        copy_long(&w->alone, wr_reply_span(value));
     else if (wr_reply_is(name, "timeouts"))
         copy_long(&w->timeouts, wr_reply_span(value));
 }
@@ -95,6 +97,8 @@ read_details(struct cli *cli, struct wr_conn *conn, struct cli_worker *w,
         w->queues = cli_strdup("");
     if (!w->running)
         w->running = cli_strdup("");
+    if (!w->alone)
+        w->alone = cli_strdup("");
     if (!w->timeouts)
         w->timeouts = cli_strdup("");
     wr_reply_free(reply);
@@ -167,8 +171,9 @@ cli_worker_fini(struct cli_worker *w)
 {
     free(w->queues);
     free(w->running);
+    free(w->alone);
     free(w->timeouts);
-    w->queues = w->running = w->timeouts = NULL;
+    w->queues = w->running = w->alone = w->timeouts = NULL;
 }
 
 const char *

@@ -10,6 +10,7 @@ struct cli_worker {
     char id[132], host[68], mode[16], version[32], boot[24], order[8], order_by[100];
     char broken[256];       /* types whose handlers cannot be started there; "" if none */
     char *queues, *running; /* running: lines "queue TAB id", at most 20; "" if none */
+    char *alone;            /* such lines of jobs for which a child takes no others */
     char *timeouts;         /* lines "type TAB ms" of its handlers; "" if none has one */
     int64_t silent_ms;      /* since its last heartbeat */
     int64_t protocol, pid, children, slots, busy, processed, failed, rss, started_at;

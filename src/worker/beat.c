@@ -42,7 +42,7 @@ struct facts {
     char texts[FIELDS_MAX / 2][32];
     size_t texts_n;
     char host[64];
-    struct wr_buf queues, running, broken, timeouts;
+    struct wr_buf queues, running, alone, broken, timeouts;
 };
 
 static void
@@ -89,9 +89,9 @@ struct census {
 };
 
 static void
-add_running(struct facts *f, const struct wr_slot *slot)
+add_job(struct wr_buf *list, const struct wr_slot *slot)
 {
-    wr_buf_addf(&f->running, "%s%.*s\t%.*s", f->running.len ? "\n" : "",
+    wr_buf_addf(list, "%s%.*s\t%.*s", list->len ? "\n" : "",
                 (int)strnlen(slot->queue, sizeof(slot->queue)), slot->queue,
                 (int)strnlen(slot->id, sizeof(slot->id)), slot->id);
 }
@@ -101,8 +101,11 @@ look_at_child(const struct wr_beats *b, const struct wr_slots *page, struct cens
               struct facts *f)
 {
     int64_t silent = wr_clock_ms() - atomic_load(&page->contact_ms);
+    int alone = atomic_load(&page->alone);
 
     c->children++;
+    if (alone > 0 && (size_t)alone <= wr_page_size(b->w))
+        add_job(&f->alone, &page->slot[alone - 1]);
     if (page->broken[0] != '\0' && !f->broken.len) /* what one cannot start none can */
         wr_buf_addf(&f->broken, "%.*s", (int)sizeof(page->broken) - 1, page->broken);
     c->rss += rss_of((pid_t)atomic_load(&page->pid));
@@ -113,7 +116,7 @@ look_at_child(const struct wr_beats *b, const struct wr_slots *page, struct cens
         if (atomic_load_explicit(&slot->state, memory_order_acquire) != WR_SLOT_RUNNING)
             continue;
         if (c->busy++ < RUNNING_MAX)
-            add_running(f, slot);
+            add_job(&f->running, slot);
     }
 }
 
@@ -182,6 +185,7 @@ collect(const struct wr_beats *b, struct facts *f)
     add_text(f, "queues", f->queues.len ? wr_buf_span(&f->queues).ptr : "*");
     add_text(f, "broken", f->broken.len ? wr_buf_span(&f->broken).ptr : "");
     add_text(f, "running", f->running.len ? wr_buf_span(&f->running).ptr : "");
+    add_text(f, "alone", f->alone.len ? wr_buf_span(&f->alone).ptr : "");
 }
 
 /* ---- beating ---- */
@@ -200,6 +204,7 @@ send_beat(struct wr_beats *b, struct wr_told *told, struct weir_error *err)
     wr_buf_fini(&f.running);
     wr_buf_fini(&f.broken);
     wr_buf_fini(&f.timeouts);
+    wr_buf_fini(&f.alone);
     return rc;
 }
 

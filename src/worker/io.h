@@ -59,6 +59,14 @@ struct wr_lead {
     int64_t again_ms;        /* not offered before */
 };
 
+/* What was noted last of a job that runs alone, or waits for that. */
+struct wr_alone_note {
+    const struct wr_run *run; /* NULL: there is none */
+    int64_t claimed_ms;       /* with it: a run is used again */
+    int64_t since_ms;
+    bool runs, said;
+};
+
 struct wr_io {
     struct wr_lead lead;
     const struct wr_io_options *o;
@@ -81,6 +89,7 @@ struct wr_io {
     struct wr_run *alone, **alone_last; /* wait until nothing else runs */
     size_t alone_n;
     struct wr_run *alone_runs;
+    struct wr_alone_note alone_note;
     int64_t again_ms; /* Redis is away: not before */
     unsigned failures;
     int64_t registry_ms;
@@ -165,6 +174,8 @@ void wr_io_want(const struct wr_io *io, const struct wr_line *l, size_t ending,
 void
 wr_io_admit(struct wr_io *io, struct wr_line *l, struct wr_batch *batch, int64_t sent_ms);
 void wr_io_start_alone(struct wr_io *io);
+/* Each turn: of a job that keeps others from this child, for those who look at it. */
+void wr_io_note_alone(struct wr_io *io);
 void wr_io_release_alone(struct wr_io *io);
 
 /* ---- io_recall.c ---- */

@@ -259,6 +259,7 @@ wr_io_start_alone(struct wr_io *io)
         io->alone_runs->next = NULL;
         wr_runner_submit(io->runner, io->alone_runs, 1, wr_io_slot_leads(io));
     }
+    wr_io_note_alone(io);
 }
 
 void

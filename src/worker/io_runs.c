@@ -9,6 +9,7 @@
 #define AHEAD_WAIT_MS 2000 /* a job claimed ahead waits no longer */
 #define ALL_LONG_MS 100    /* nor this, when every slot has a long job */
 #define PROGRESS_MS 500
+#define ALONE_SAY_MS 3000 /* a job that runs alone and is over sooner is no news */
 #define STOP_AGAIN_MS 500 /* a stop that came before its command had started */
 
 /* A C handler that ignores its timeout: its job gets its answer, the others get the grace
@@ -58,6 +59,44 @@ wr_io_count_long(struct wr_io *io, int64_t now)
     }
     if (io->long_n > r->slots)
         io->long_n = r->slots;
+}
+
+static void
+say_alone(const struct wr_io *io, const struct wr_run *run)
+{
+    size_t others = io->outstanding - io->alone_n;
+
+    if (run == io->alone_runs)
+        wr_log_warn(
+            "job %s runs alone, for a worker was lost with it: this child takes no "
+            "others until it is over",
+            run->d.id);
+    else
+        wr_log_warn(
+            "job %s will run alone, for a worker was lost with it: this child takes "
+            "no others, and waits for the end of %zu",
+            run->d.id, others);
+}
+
+void
+wr_io_note_alone(struct wr_io *io)
+{
+    const struct wr_run *run = io->alone_runs ? io->alone_runs : io->alone;
+    struct wr_alone_note *n = &io->alone_note;
+    bool runs = io->alone_runs != NULL;
+
+    if ((!run && !n->run) || io->runner->slots < 2)
+        return; /* nothing, or nothing that it could keep away */
+    if (run != n->run || runs != n->runs || run->claimed_ms != n->claimed_ms) {
+        *n = (struct wr_alone_note){.run = run,
+                                    .claimed_ms = run ? run->claimed_ms : 0,
+                                    .since_ms = wr_clock_ms(),
+                                    .runs = runs};
+        atomic_store(&io->o->page->alone, run ? 1 + (int)run->page_slot : 0);
+    } else if (!n->said && wr_clock_ms() - n->since_ms >= ALONE_SAY_MS) {
+        n->said = true;
+        say_alone(io, run);
+    }
 }
 
 /* One that runs: its timeout, and a stop that came too early. Answers when to look

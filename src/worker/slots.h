@@ -55,8 +55,10 @@ struct wr_slots {
                           crashed, or a handler called exit() */
     struct weir_error error; /* why it could not start */
     char death[40];          /* how it died; the supervisor writes it afterwards */
-    char broken[256]; /* types whose handlers cannot be started, commas between, for
-                         people: may be cut, and be read while it is written */
+    _Atomic int alone; /* 1 + the slot of a job for which this child takes no others: it
+                          runs alone, or will; 0: none */
+    char broken[256];  /* types whose handlers cannot be started, commas between, for
+                          people: may be cut, and be read while it is written */
     struct wr_slot slot[];
 };
 

@@ -19,6 +19,7 @@ static struct shared {
 
 static struct weir_worker *running; /* in the worker's own process */
 static bool startup_fails;
+static char said_to[64]; /* where the next worker writes what it says; "": as we do */
 
 static enum weir_outcome
 echo(struct weir_delivery *d, void *context)
@@ -140,6 +141,8 @@ handlers(struct weir_worker *w)
     weir_worker_on_startup(w, startup);
     weir_worker_on_shutdown(w, at_end);
     running = w;
+    if (said_to[0] && !freopen(said_to, "ae", stderr))
+        _exit(70);
     signal(SIGUSR1, on_usr1);
     signal(SIGCHLD, SIG_IGN); /* as some parents leave it */
 }
@@ -189,6 +192,38 @@ jobs_that_took_their_worker_with_them_run_one_at_a_time_L16(void **state)
     assert_int_equal(shared->most_inside, 1);
 }
 
+/* The only worker's child says so, and so do its heartbeats. */
+static void
+assert_alone_is_told(const char *id)
+{
+    char line[300], wanted[300];
+    bool said = false, told = false;
+    int turns = 0;
+    FILE *f = fopen(said_to, "re");
+
+    snprintf(wanted, sizeof(wanted),
+             "job %s will run alone, for a worker was lost with it", id);
+    assert_non_null(f);
+    while (!said && wait_over(&turns)) {
+        clearerr(f);
+        while (!said && fgets(line, sizeof(line), f))
+            said = strstr(line, wanted) && strstr(line, "waits for the end of 1");
+    }
+    fclose(f);
+    assert_true(said);
+    snprintf(wanted, sizeof(wanted), "q\t%s", id);
+    while (!told && wait_over(&turns)) {
+        char ids[512];
+
+        snprintf(ids, sizeof(ids), "%s",
+                 redis_do(rig.server, "ZRANGE weir:workers 0 -1"));
+        for (char *at = strtok(ids, " "); at && !told; at = strtok(NULL, " "))
+            told = strcmp(redis_do(rig.server, "HGET weir:worker:%s alone", at),
+                          wanted) == 0;
+    }
+    assert_true(told);
+}
+
 static void
 a_job_that_waits_to_run_alone_keeps_its_lease_and_is_not_charged(void **state)
 {
@@ -200,6 +235,8 @@ a_job_that_waits_to_run_alone_keeps_its_lease_and_is_not_charged(void **state)
     rig_enqueue(JOB(), "j", "patient");
     AWAIT(shared->started == 1);
     o.concurrency = 2;
+    snprintf(said_to, sizeof(said_to), "/tmp/weir-said-%d-XXXXXX", (int)getpid());
+    close(mkstemp(said_to));
     rig_start_with(o);
     rig_enqueue(JOB(), "neighbour", "patient");
     AWAIT(shared->started == 2);
@@ -212,6 +249,9 @@ a_job_that_waits_to_run_alone_keeps_its_lease_and_is_not_charged(void **state)
     assert_int_equal(rig_numbers("j").deliveries, 2);
     rig_enqueue(JOB(), "later", "echo"); /* and nothing new is claimed */
     assert_true(rig_is("later", "ready"));
+    assert_alone_is_told("j");
+    unlink(said_to);
+    said_to[0] = '\0';
     shared->release = 1;
     AWAIT(rig_is("j", "done") && rig_is("neighbour", "done"));
     AWAIT(rig_is("later", "done"));

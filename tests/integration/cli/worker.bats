@@ -195,3 +195,12 @@ state_is() {
     until_true state_is j done
     [ "$("$WEIR" job show j --json | jq -c '[.deliveries, .attempts]')" = '[2,1]' ]
 }
+
+@test "show tells a job for which a child takes no others" {
+    redis ZADD "$WEIR_NAMESPACE:workers" "$(date +%s)000" w
+    redis HSET "$WEIR_NAMESPACE:worker:w" protocol 2 state running alone $'q\tj\nq\tk'
+    exits 0 "$WEIR" worker show w
+    says $'alone\tj  (queue q): a worker was lost with it'
+    says 'k  (queue q)'
+    [ "$("$WEIR" worker show w --json | jq -c .alone)" = '[{"queue":"q","id":"j"},{"queue":"q","id":"k"}]' ]
+}
