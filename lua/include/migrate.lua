@@ -7,6 +7,8 @@
 --- @include clock
 --- @include touch
 --- @include memory
+--- @include engine
+--- @include ended
 
 -- All that these count changes the jobs that wait in another way than to add one at the back.
 local MOVE_CHANGES = {'deliveries', 'cancelled_ready', 'expired_ready', 'lost_body_ready',
@@ -37,6 +39,23 @@ local function move_write(k, m)
   end
 end
 
+-- move_look(k, waits): what a step begins with. The word of an engine that is not ours, or nil,
+-- what config says of the queue (engine, paused, moving, moved, moving_at, long), and the move, or
+-- nil. waits: the key of what waits. All keys that both directions write are of their type.
+local function move_look(k, waits)
+  local q = redis.call('HMGET', k.config, 'engine', 'paused', 'moving', 'moved', 'moving_at', 'long')
+  local word = engine_word(q[1], k.stats, k.jobs, waits)
+  if word then
+    return word
+  end
+  ended_touch(k)
+  touch('HLEN', k.stats, k.jobs, k.state, k.errors, k.unique, k.order, k.ids)
+  touch('ZCARD', k.delayed, k.dead, k.kept)
+  touch('LLEN', k.ready, k.wake, k.due, k.next_ready)
+  touch('XLEN', k.stream)
+  return nil, q, move_read(q[3], q[4])
+end
+
 -- Somebody is at it: who looks at the queue can tell that from a move that was left. While it
 -- waits for deliveries to end a step does nothing else: written once a second.
 local function move_seen(k, at, now)
@@ -54,6 +73,16 @@ local function move_begin(k, to, who, paused, now)
   move_write(k, m)
   move_seen(k, nil, now)
   return m
+end
+
+-- move_must_wait(runs): the answer as long as so many deliveries are not over, or the server has no
+-- room for a copy; else nil.
+local function move_must_wait(runs)
+  if runs > 0 then
+    return {'RUNS', digits(runs), '0'}
+  elseif memory_is_full() then
+    return {'FULL'}
+  end
 end
 
 local function move_forget(k)

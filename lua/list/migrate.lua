@@ -48,7 +48,6 @@
 -- queue. So a move may be left at any point, and goes on with the next call; one that asks
 -- for the engine that the queue has takes it back.
 --- @include migrate
---- @include engine
 --- @include ledger
 --- @include handing
 --- @include places
@@ -132,17 +131,13 @@ end
 -- Decide.
 local now = clock(now_arg)
 k.paused = true
-local q = redis.call('HMGET', k.config, 'engine', 'paused', 'moving', 'moved', 'moving_at', 'long')
-local word = engine_word(q[1], k.stats, k.jobs, k.ready)
+local word, q, m = move_look(k, k.ready)
 if word then
   return {word}
 end
-ended_touch(k)
-touch('HLEN', k.stats, k.tombs, k.jobs, k.state, k.errors, k.unique, k.order, k.waiters, k.ids, k.next_ids)
-touch('ZCARD', k.processing, k.delayed, k.dead, k.kept)
-touch('LLEN', k.ready, k.wake, k.due, k.next_ready)
-touch('XLEN', k.stream, k.next_stream)
-local m = move_read(q[3], q[4])
+touch('HLEN', k.tombs, k.waiters, k.next_ids)
+touch('ZCARD', k.processing)
+touch('XLEN', k.next_stream)
 if to == 'list' then
   if m then
     drop_copy()
@@ -161,11 +156,9 @@ if m then
   move_seen(k, q[5], now)
 end
 m = m or move_begin(k, to, who, q[2], now)
-local runs = redis.call('ZCARD', k.processing)
-if runs > 0 then
-  return {'RUNS', digits(runs), '0'}
-elseif memory_is_full() then
-  return {'FULL'}
+local wait = move_must_wait(redis.call('ZCARD', k.processing))
+if wait then
+  return wait
 end
 local signature = move_signature(k, redis.call('HLEN', k.tombs))
 if m.copied and (m.signature ~= signature or

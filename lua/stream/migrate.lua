@@ -42,7 +42,6 @@
 -- As the list's; here the records are copied too, and lie in jobs beside those of other
 -- places until the queue is a list, or until they are swept because it stays.
 --- @include migrate
---- @include engine
 --- @include group
 --- @include long
 --- @include entry
@@ -139,17 +138,10 @@ end
 
 -- Decide.
 local now = clock(now_arg)
-local q = redis.call('HMGET', k.config, 'engine', 'paused', 'moving', 'moved', 'moving_at')
-local word = engine_word(q[1], k.stats, k.jobs, k.stream)
+local word, q, m = move_look(k, k.stream)
 if word then
   return {word}
 end
-ended_touch(k)
-touch('HLEN', k.stats, k.jobs, k.ids, k.state, k.errors, k.unique, k.order)
-touch('ZCARD', k.delayed, k.dead, k.kept)
-touch('LLEN', k.ready, k.wake, k.due, k.next_ready)
-touch('XLEN', k.stream)
-local m = move_read(q[3], q[4])
 if not m and to == 'stream' then
   return {'DONE', '0', '0'}
 end
@@ -178,11 +170,9 @@ if m and m.phase ~= 'copy' then
   return {'SWEPT', digits(n), '0'}
 end
 m = m or move_begin(k, to, who, q[2], now)
-local runs = running()
-if runs > 0 then
-  return {'RUNS', digits(runs), '0'}
-elseif memory_is_full() then
-  return {'FULL'}
+local wait = move_must_wait(running())
+if wait then
+  return wait
 end
 local signature = move_signature(k, '0')
 if m.copied and m.signature ~= signature or not m.copied and bury_gone(now) then

@@ -306,6 +306,36 @@ a_move_can_be_taken_back_at_any_step(void **state)
     }
 }
 
+/* While it waits for a delivery a step does nothing else: that is written once a second.
+ */
+static void
+a_move_says_when_it_began_and_about_when_its_last_step_was(void **state)
+{
+    enum rig_engine to = other();
+    struct weir_audit a;
+
+    (void)state;
+    rig_put("A");
+    rig_take("w", 1);
+    assert_string_equal(rig_audit().moving_to, "");
+    step_to(to, 9);
+    rig_pass(999);
+    step_to(to, 9);
+    a = rig_audit();
+    assert_string_equal(a.moving_to, name_of(to));
+    assert_int_equal(a.moving_at, RIG_START);
+    assert_int_equal(a.moving_step_at, RIG_START);
+    rig_pass(1);
+    step_to(to, 9);
+    a = rig_audit();
+    assert_int_equal(a.moving_at, RIG_START);
+    assert_int_equal(a.moving_step_at, RIG_START + 1000);
+    rig_ack("w", "A");
+    move_to(to, 9);
+    assert_moved_to(to);
+    assert_string_equal(rig_audit().moving_to, "");
+}
+
 static void
 a_queue_that_somebody_resumes_stays_what_it_was(void **state)
 {
@@ -526,6 +556,7 @@ main(void)
         RIG_TEST(jobs_that_come_in_while_it_is_copied_are_taken_along),
         RIG_TEST(what_is_changed_while_it_is_copied_is_not_copied_twice_or_lost),
         RIG_TEST(a_move_can_be_taken_back_at_any_step),
+        RIG_TEST(a_move_says_when_it_began_and_about_when_its_last_step_was),
         RIG_TEST(a_queue_that_somebody_resumes_stays_what_it_was),
         RIG_TEST(a_queue_that_was_paused_stays_paused),
         RIG_TEST(a_queue_that_is_paused_while_it_moves_stays_paused),
