@@ -46,10 +46,9 @@ wr_client_follow(const struct weir_job *given, const char *channel, size_t n,
 struct weir_job_view *
 wr_client_view_of_message(struct wr_queue *queue, const char *id,
                           struct wr_reply *message, struct wr_span result);
-/* enqueue.c: may the job take the place of another, whose id it gets then? */
-bool wr_client_may_replace(const struct weir_job *job);
-/* As weir_job_enqueue() of one that may not. *told: its end will be told to the waiter;
- * else it exists, and may have ended. *out has the id in any case. */
+/* enqueue.c: as weir_job_enqueue() of one that may not take the place of another. *told:
+ * its end will be told to the waiter; else it exists, and may have ended. *out has the id
+ * in any case. */
 enum weir_err
 wr_client_enqueue_waited(struct weir_client *client, const struct weir_job *job,
                          const struct wr_waiter *waiter, bool *told,

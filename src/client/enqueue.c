@@ -1,354 +1,12 @@
-/*
- * Enqueue: checks each job, writes its record, sends batches under a channel.
- */
+/* Enqueue: sends jobs in batches, under the channel of a call slot. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/id.h"
-#include "base/text.h"
 #include "client/client_internal.h"
-#include "model/codec.h"
-#include "model/follow.h"
-#include "model/retry.h"
-#include "model/unique.h"
-
-#define META_MAX 64
-
-/* A job made ready to be sent. The spans of `item` point into it and into the job. */
-struct prepared {
-    struct weir_job_id id;
-    struct wr_buf head, tail, meta, unique, states, then; /* unique: the line as well */
-    char due[32];
-    struct wr_admit item;
-};
-
-static void
-prepared_fini(struct prepared *p)
-{
-    wr_buf_fini(&p->head);
-    wr_buf_fini(&p->tail);
-    wr_buf_fini(&p->meta);
-    wr_buf_fini(&p->unique);
-    wr_buf_fini(&p->states);
-    wr_buf_fini(&p->then);
-}
-
-/* 0 is the default, WEIR_NONE is none. */
-static int64_t
-or_default(int64_t value, int64_t otherwise)
-{
-    return value == 0 ? otherwise : value == WEIR_NONE ? 0 : value;
-}
-
-/* Jobs of an older program are shorter; what it does not know is 0. */
-static struct weir_job
-known_job(const struct weir_job *given)
-{
-    struct weir_job job = {0};
-
-    memcpy(&job, given,
-           given->struct_size < sizeof(job) ? given->struct_size : sizeof(job));
-    job.max_deliveries = or_default(job.max_deliveries, WR_DELIVERIES_DEFAULT);
-    job.timeout_ms = or_default(job.timeout_ms, WR_TIMEOUT_DEFAULT_MS);
-    job.kill_after_ms = or_default(job.kill_after_ms, WR_KILL_AFTER_DEFAULT_MS);
-    return job;
-}
-
-static enum weir_err
-check_numbers(const struct weir_job *job, struct weir_error *err)
-{
-    /* clang-format off */
-    const struct {
-        const char *name;
-        int64_t value, max;
-    } rows[] = {
-        {"delay", job->delay_ms, WR_TIME_MAX_MS},
-        {"at", job->at_ms, WR_TIME_MAX_MS},
-        {"max_retry", job->max_retry == WEIR_NONE ? 0 : job->max_retry, 1000000},
-        {"max_deliveries", job->max_deliveries, 1000000},
-        {"timeout", job->timeout_ms, WR_TIME_MAX_MS},
-        {"kill_after", job->kill_after_ms, 86400000},
-        {"keep_result", job->keep_result_ms, WR_TIME_MAX_MS},
-        {"expires", job->expires_ms, WR_TIME_MAX_MS},
-        {"unique_window", job->unique_window_ms, WR_TIME_MAX_MS},
-        {"debounce", job->debounce_ms, WR_TIME_MAX_MS},
-        {"keep_progress", job->keep_progress_ms == WEIR_NONE ? 0 : job->keep_progress_ms,
-         WR_TIME_MAX_MS},
-    };
-    /* clang-format on */
-
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        if (rows[i].value < 0)
-            return wr_fail(err, WEIR_E_ARG, 0, "%s: negative", rows[i].name);
-        if (rows[i].value > rows[i].max)
-            return wr_fail(err, WEIR_E_ARG, 0, "%s: more than %lld", rows[i].name,
-                           (long long)rows[i].max);
-    }
-    if (job->delay_ms > 0 && job->at_ms > 0)
-        return wr_fail(err, WEIR_E_ARG, 0, "delay and at: give one of them");
-    return WEIR_OK;
-}
-
-static enum weir_err
-check_words(const struct weir_job *job, struct weir_error *err)
-{
-    struct wr_backoff backoff;
-
-    if (!job->type || !wr_text_is_type(wr_span_str(job->type)))
-        return wr_fail(err, WEIR_E_ARG, 0, "type: 1 to 128 bytes, no control characters");
-    if (job->id && !wr_text_is_job_id(wr_span_str(job->id)))
-        return wr_fail(err, WEIR_E_ARG, 0,
-                       "job id: 1 to 255 bytes, no control characters");
-    if (!job->payload && job->payload_len > 0)
-        return wr_fail(err, WEIR_E_ARG, 0, "payload: NULL with a length");
-    if (!wr_backoff_parse(job->backoff, &backoff))
-        return wr_fail(err, WEIR_E_ARG, 0,
-                       "backoff %s: not exp:2s,1h, fixed:10s, linear:60s or list:0s,60s",
-                       job->backoff);
-    if (job->unique && (*job->unique == '\0' || strlen(job->unique) > 255))
-        return wr_fail(err, WEIR_E_ARG, 0, "unique key: 1 to 255 bytes");
-    if (job->order_key && (*job->order_key == '\0' || strlen(job->order_key) > 255))
-        return wr_fail(err, WEIR_E_ARG, 0, "order key: 1 to 255 bytes");
-    if (!wr_unique_states_write(job->unique_states, NULL))
-        return wr_fail(
-            err, WEIR_E_ARG, 0,
-            "unique states: ready, delayed, and any of processing, dead, done");
-    if (job->meta_count > META_MAX || (job->meta_count > 0 && !job->meta))
-        return wr_fail(err, WEIR_E_ARG, 0, "meta: at most %d fields", META_MAX);
-    return WEIR_OK;
-}
-
-static enum weir_err
-check_unique(const struct weir_job *job, struct weir_error *err)
-{
-    bool last = job->debounce_ms > 0 || job->unique_conflict == WEIR_UNIQUE_KEEP_LAST;
-
-    if (!job->unique &&
-        (job->debounce_ms > 0 || job->unique_conflict || job->unique_states))
-        return wr_fail(err, WEIR_E_ARG, 0,
-                       "debounce, unique states and conflict need a unique key");
-    if (job->unique_conflict > WEIR_UNIQUE_KEEP_LAST)
-        return wr_fail(err, WEIR_E_ARG, 0, "unique conflict: %d",
-                       (int)job->unique_conflict);
-    if (last && job->order_key)
-        return wr_fail(
-            err, WEIR_E_ARG, 0,
-            "an ordered job keeps its place in its line, debounce and keep-last "
-            "move it: give one of them");
-    if (job->debounce_ms > 0 && (job->delay_ms > 0 || job->at_ms > 0))
-        return wr_fail(err, WEIR_E_ARG, 0, "debounce, delay and at: give one of them");
-    if (last && job->unique_window_ms > 0)
-        return wr_fail(err, WEIR_E_ARG, 0,
-                       "a unique window refuses what debounce and keep-last let in: "
-                       "give one of them");
-    return WEIR_OK;
-}
-
-static enum weir_err
-write_meta(const struct weir_job *job, struct wr_buf *out, struct weir_error *err)
-{
-    for (size_t i = 0; i < job->meta_count; i++) {
-        const struct weir_meta *m = &job->meta[i];
-
-        if (!m->name || *m->name == '\0' || !m->value)
-            return wr_fail(err, WEIR_E_ARG, 0, "meta: a field without name or value");
-        if (i > 0)
-            wr_buf_add_str(out, " ");
-        wr_buf_add_str(out, "meta.");
-        wr_text_word_encode(out, wr_span_str(m->name));
-        wr_buf_add_str(out, "=");
-        wr_text_word_encode(out, wr_span_str(m->value));
-    }
-    return WEIR_OK;
-}
-
-static enum weir_err
-write_then(const struct weir_job *job, struct wr_buf *out, struct weir_error *err)
-{
-    if (job->then_count > WR_THEN_MAX || (job->then_count > 0 && !job->then))
-        return wr_fail(err, WEIR_E_ARG, 0, "then: at most %d steps", WR_THEN_MAX);
-    for (size_t i = 0; i < job->then_count; i++) {
-        const char *queue = job->then[i].queue ? job->then[i].queue
-                            : job->queue       ? job->queue
-                                               : "default";
-
-        if (!job->then[i].type || !wr_text_is_type(wr_span_str(job->then[i].type)))
-            return wr_fail(err, WEIR_E_ARG, 0,
-                           "then: a type is 1 to 128 bytes, no control characters");
-        if (!wr_text_is_queue(wr_span_str(queue)))
-            return wr_fail(err, WEIR_E_ARG, 0, "then: queue %.100s: not a queue's name",
-                           queue);
-        wr_then_add(out, wr_span_str(job->then[i].type), wr_span_str(queue));
-    }
-    return WEIR_OK;
-}
-
-static enum weir_err
-write_record(const struct weir_job *job, struct prepared *p, struct weir_error *err)
-{
-    struct wr_record r = {
-        .type = wr_span_str(job->type),
-        .max_retry = or_default(job->max_retry, WR_RETRY_DEFAULT),
-        .max_retry_given = job->max_retry != 0,
-        .max_deliveries = job->max_deliveries,
-        .timeout_ms = job->timeout_ms,
-        .kill_after_ms = job->kill_after_ms,
-        .keep_ms = job->keep_result_ms,
-        .expires_ms = job->expires_ms,
-        .keep_progress_ms = or_default(job->keep_progress_ms, WR_PROGRESS_WITH_JOB),
-        .backoff = wr_span_str(job->backoff ? job->backoff : ""),
-        .unique = wr_span_str(job->unique ? job->unique : ""),
-        .order = wr_span_str(job->order_key ? job->order_key : ""),
-        .payload = {job->payload ? job->payload : "", job->payload_len},
-    };
-    enum weir_err rc = write_meta(job, &p->meta, err);
-
-    if (rc == WEIR_OK)
-        rc = write_then(job, &p->then, err);
-    if (rc != WEIR_OK)
-        return rc;
-    r.then = wr_buf_span(&p->then);
-    r.meta = wr_buf_span(&p->meta);
-    (void)wr_unique_states_write(job->unique_states, &p->states);
-    r.unique_states = wr_buf_span(&p->states);
-    if (!wr_record_write(&r, &p->head, &p->tail))
-        return p->head.failed || p->tail.failed
-                   ? wr_fail(err, WEIR_E_NO_MEMORY, 0, "enqueue")
-                   : wr_fail(err, WEIR_E_ARG, 0,
-                             "type, options and meta: more than %d bytes", WR_HEADER_MAX);
-    return WEIR_OK;
-}
-
-/* How the scripts name a conflict's way out. */
-static const char *
-unique_mode(const struct weir_job *job)
-{
-    if (job->debounce_ms > 0 || job->unique_conflict == WEIR_UNIQUE_KEEP_LAST)
-        return " l";
-    return job->unique_conflict == WEIR_UNIQUE_REPLACE ? " r" : "";
-}
-
-/* May this job take the place of another? Then it goes alone. */
-static bool
-may_replace(const struct weir_job *job)
-{
-    return job->replace || *unique_mode(job);
-}
-
-bool
-wr_client_may_replace(const struct weir_job *given)
-{
-    struct weir_job job = known_job(given);
-
-    return may_replace(&job);
-}
-
-/* "WINDOW KEY[ MODE][ =ORDER]", as the scripts read it. */
-static void
-write_keys(const struct weir_job *job, struct wr_buf *out)
-{
-    wr_buf_addf(out, "%lld ", (long long)job->unique_window_ms);
-    if (job->unique)
-        wr_text_given_word_encode(out, wr_span_str(job->unique));
-    else
-        wr_buf_add_str(out, "-");
-    wr_buf_add_str(out, unique_mode(job));
-    if (job->order_key) {
-        wr_buf_add_str(out, " =");
-        wr_text_given_word_encode(out, wr_span_str(job->order_key));
-    }
-}
-
-static enum weir_err
-prepare(const struct weir_job *given, struct prepared *p, struct weir_error *err)
-{
-    struct weir_job job = known_job(given);
-    enum weir_err rc = check_words(&job, err);
-
-    if (rc == WEIR_OK)
-        rc = check_numbers(&job, err);
-    if (rc == WEIR_OK)
-        rc = check_unique(&job, err);
-    if (rc == WEIR_OK)
-        rc = write_record(&job, p, err);
-    if (rc != WEIR_OK)
-        return rc;
-    if (job.id)
-        wr_span_copy(wr_span_str(job.id), p->id.str, sizeof(p->id.str));
-    else
-        wr_id_make(p->id.str);
-    if (job.unique || job.order_key)
-        write_keys(&job, &p->unique);
-    if (job.debounce_ms > 0)
-        snprintf(p->due, sizeof(p->due), "+%lld", (long long)job.debounce_ms);
-    else if (job.delay_ms > 0)
-        snprintf(p->due, sizeof(p->due), "+%lld", (long long)job.delay_ms);
-    else if (job.at_ms > 0)
-        snprintf(p->due, sizeof(p->due), "@%lld", (long long)job.at_ms);
-    p->item = (struct wr_admit){
-        .id = wr_span_str(p->id.str),
-        .head = wr_buf_span(&p->head),
-        .tail = wr_buf_span(&p->tail),
-        .unique = wr_buf_span(&p->unique),
-        .due = wr_span_str(p->due),
-        .made_up = !job.id,
-    };
-    return WEIR_OK;
-}
-
-enum weir_err
-wr_client_template(const struct weir_job *job, struct wr_buf *head, struct wr_buf *tail,
-                   struct weir_error *err)
-{
-    struct prepared p = {0};
-    enum weir_err rc = prepare(job, &p, err);
-
-    if (rc == WEIR_OK) {
-        *head = p.head; /* theirs now */
-        *tail = p.tail;
-        p.head = p.tail = (struct wr_buf){0};
-    }
-    prepared_fini(&p);
-    return rc;
-}
-
-enum weir_err
-wr_client_follow(const struct weir_job *given, const char *channel, size_t n,
-                 struct wr_buf *out, struct weir_error *err)
-{
-    struct weir_job job = {0};
-    struct prepared p = {0};
-    char id[21];
-    enum weir_err rc;
-
-    memcpy(&job, given,
-           given->struct_size < sizeof(job) ? given->struct_size : sizeof(job));
-    job.struct_size = sizeof(job);
-    if (!job.queue)
-        job.queue = "default";
-    wr_follow_id(channel, n, id);
-    if (!job.id)
-        job.id = id;
-    if (!wr_text_is_queue(wr_span_str(job.queue)))
-        return wr_fail(err, WEIR_E_ARG, 0, "queue %.100s: not a queue's name", job.queue);
-    rc = prepare(&job, &p, err);
-    if (rc == WEIR_OK && may_replace(&job))
-        rc = wr_fail(err, WEIR_E_ARG, 0, "a follow-up job cannot replace another");
-    if (rc == WEIR_OK)
-        wr_follow_write(out, &(struct wr_follow){.queue = wr_span_str(job.queue),
-                                                 .id = p.item.id,
-                                                 .head = p.item.head,
-                                                 .tail = p.item.tail,
-                                                 .unique = p.item.unique,
-                                                 .due = p.item.due});
-    prepared_fini(&p);
-    if (rc == WEIR_OK && out->failed)
-        rc = wr_fail(err, WEIR_E_NO_MEMORY, 0, "follow-up job");
-    return rc;
-}
+#include "client/prepare.h"
 
 /* ---- call slots ---- */
 
@@ -449,7 +107,7 @@ send_batch(struct weir_client *c, struct wr_queue *queue, const struct wr_admit 
 }
 
 static enum weir_err
-try_replace(struct weir_client *c, struct wr_queue *queue, struct prepared *p,
+try_replace(struct weir_client *c, struct wr_queue *queue, struct wr_prepared *p,
             struct weir_enqueued *out, struct weir_error *err)
 {
     struct wr_call_slot *slot = take_slot(c, queue);
@@ -469,7 +127,7 @@ try_replace(struct weir_client *c, struct wr_queue *queue, struct prepared *p,
 }
 
 static enum weir_err
-replace_or_send(struct weir_client *c, struct wr_queue *queue, struct prepared *p,
+replace_or_send(struct weir_client *c, struct wr_queue *queue, struct wr_prepared *p,
                 struct weir_enqueued *out, struct weir_error *err)
 {
     /* Absent now and taken a moment later: look again, a few times. The key of one that
@@ -495,24 +153,23 @@ enum weir_err
 weir_job_enqueue(struct weir_client *c, const struct weir_job *job,
                  struct weir_enqueued *out, struct weir_error *err)
 {
-    struct weir_enqueued answer = {0}, *to = out ? out : &answer;
-    struct prepared p = {0};
+    struct weir_enqueued answer, *to = out ? out : &answer;
+    struct wr_prepared p = {0};
+    struct weir_job known;
     struct wr_queue *queue;
     enum weir_err rc = wr_client_queue(c, job->queue, &queue, err);
 
     *to = (struct weir_enqueued){0};
+    wr_known_job(job, &known);
     if (rc == WEIR_OK)
-        rc = prepare(job, &p, err);
+        rc = wr_prepare(&known, &p, err);
     if (rc == WEIR_OK) {
-        struct weir_job known = known_job(job);
-        bool replaces = may_replace(&known);
-
         to->id = p.id;
-        rc = replaces ? replace_or_send(c, queue, &p, to, err)
-                      : send_batch(c, queue, &p.item, 1, &to, err);
+        rc = wr_may_replace(&known) ? replace_or_send(c, queue, &p, to, err)
+                                    : send_batch(c, queue, &p.item, 1, &to, err);
     }
     to->code = rc;
-    prepared_fini(&p);
+    wr_prepared_fini(&p);
     return rc;
 }
 
@@ -521,16 +178,18 @@ wr_client_enqueue_waited(struct weir_client *c, const struct weir_job *job,
                          const struct wr_waiter *waiter, bool *told,
                          struct weir_enqueued *out, struct weir_error *err)
 {
-    struct prepared p = {0};
+    struct wr_prepared p = {0};
     struct wr_call_slot *slot = NULL;
     struct wr_admitted answer = {0};
+    struct weir_job known;
     struct wr_queue *queue;
     enum weir_err rc = wr_client_queue(c, job->queue, &queue, err);
 
     *told = false;
     *out = (struct weir_enqueued){0};
+    wr_known_job(job, &known);
     if (rc == WEIR_OK)
-        rc = prepare(job, &p, err);
+        rc = wr_prepare(&known, &p, err);
     out->id = p.id;
     if (rc == WEIR_OK && !(slot = take_slot(c, queue)))
         rc = wr_fail(err, WEIR_E_NO_MEMORY, 0, "enqueue");
@@ -546,7 +205,7 @@ wr_client_enqueue_waited(struct weir_client *c, const struct weir_job *job,
                  strcmp(answer.detail, "dead") != 0 &&
                  strcmp(answer.detail, "done") != 0);
     }
-    prepared_fini(&p);
+    wr_prepared_fini(&p);
     return rc;
 }
 
@@ -557,7 +216,7 @@ struct batch {
     struct wr_queue *queue;
     struct wr_admit items[WR_BATCH_MAX];
     struct weir_enqueued *out[WR_BATCH_MAX];
-    struct prepared jobs[WR_BATCH_MAX];
+    struct wr_prepared jobs[WR_BATCH_MAX];
     size_t n, bytes;
 };
 
@@ -579,7 +238,7 @@ flush(struct weir_client *c, struct batch *b, struct weir_error *err)
     if (b->n > 0)
         rc = send_batch(c, b->queue, b->items, b->n, b->out, err);
     for (size_t i = 0; i < b->n; i++)
-        prepared_fini(&b->jobs[i]);
+        wr_prepared_fini(&b->jobs[i]);
     b->n = b->bytes = 0;
     return rc;
 }
@@ -602,12 +261,12 @@ add_job(struct weir_client *c, struct batch *b, const struct weir_job *job,
 {
     struct wr_queue *queue;
     struct weir_job known;
-    struct prepared *p;
+    struct wr_prepared *p;
     enum weir_err rc = wr_client_queue(c, job->queue, &queue, err), sent = WEIR_OK;
 
     *out = (struct weir_enqueued){0};
-    known = known_job(job);
-    if (rc == WEIR_OK && may_replace(&known)) {
+    wr_known_job(job, &known);
+    if (rc == WEIR_OK && wr_may_replace(&known)) {
         sent = flush(c, b, err);
         if (ends_all(sent))
             return out->code = sent;
@@ -622,10 +281,10 @@ add_job(struct weir_client *c, struct batch *b, const struct weir_job *job,
     if (ends_all(sent))
         return out->code = sent;
     p = &b->jobs[b->n];
-    *p = (struct prepared){0};
-    rc = prepare(job, p, err);
+    *p = (struct wr_prepared){0};
+    rc = wr_prepare(&known, p, err);
     if (rc != WEIR_OK) {
-        prepared_fini(p);
+        wr_prepared_fini(p);
         out->code = rc;
         return sent != WEIR_OK ? sent : rc;
     }

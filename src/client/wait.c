@@ -18,6 +18,7 @@
 #include "base/id.h"
 #include "base/rand.h"
 #include "client/client_internal.h"
+#include "client/prepare.h"
 #include "redis/backoff.h"
 #include "redis/conn.h"
 #include "redis/server.h"
@@ -602,7 +603,7 @@ weir_call(struct weir_client *c, const struct weir_job *given, int64_t timeout_m
     err = err ? err : &own;
     memcpy(&job, given, size < sizeof(job) ? size : sizeof(job));
     job.struct_size = sizeof(job);
-    replaces = wr_client_may_replace(&job);
+    replaces = wr_may_replace(&job);
     if (!job.id && replaces) { /* it is waited for before it comes */
         wr_id_make(id);
         job.id = id;
