@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "client/client_internal.h"
+#include "client/listener.h"
 #include "redis/conn.h"
 #include "redis/server.h"
 
@@ -110,7 +111,7 @@ weir_client_close(struct weir_client *c)
             wr_store_farewell(c->store, s->queue, &s->channel, 1);
         free(s);
     }
-    wr_client_close_listeners(c);
+    wr_listener_free_idle(c);
     wr_store_free(c->store);
     wr_server_free(c->server);
     pthread_mutex_destroy(&c->mu);

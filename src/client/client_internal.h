@@ -28,7 +28,7 @@ struct weir_client {
     pthread_mutex_t mu;            /* guards the slots; never held across I/O */
     struct wr_call_slot *slots;    /* idle ones */
     pid_t owner;                   /* whose channels these are: renewed after fork */
-    struct wr_listener *listeners; /* idle ones, see wait.c; guarded by mu */
+    struct wr_listener *listeners; /* idle ones, see listener.h; guarded by mu */
     pid_t listeners_owner;
 };
 
@@ -54,9 +54,6 @@ wr_client_enqueue_waited(struct weir_client *client, const struct weir_job *job,
                          const struct wr_waiter *waiter, bool *told,
                          struct weir_enqueued *out,
                          struct weir_error *err) WEIR_MUST_CHECK;
-/* wait.c */
-void wr_client_close_listeners(struct weir_client *client);
-
 /* A cron entry that was checked, as it is stored. */
 struct wr_cron_made {
     char queue[132], name[WR_ENTRY_NAME_MAX + 1];

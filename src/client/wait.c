@@ -2,41 +2,25 @@
  * Waiting for the end of a job. A waiting call has a connection that listens on a channel
  * of its own; it registers with the job, and the script that ends the job tells it. If
  * the connection breaks, it registers again by another one and sees then whether the job
- * ended meanwhile. Connections are kept for the next wait: a stack, since few threads
- * wait at a time.
+ * ended meanwhile.
  */
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/assert.h"
 #include "base/clock.h"
-#include "base/digits.h"
 #include "base/error.h"
 #include "base/id.h"
-#include "base/rand.h"
 #include "client/client_internal.h"
+#include "client/listener.h"
 #include "client/prepare.h"
 #include "redis/backoff.h"
 #include "redis/conn.h"
-#include "redis/server.h"
 
-#define REFRESH_MS 10000 /* registered again so often: a lost message costs so much */
-#define KEEP_MS 30000    /* and forgotten so long after the last time */
+#define KEEP_MS 30000 /* a registration is forgotten so long after the last time */
 #define OPEN_MAX_MS 5000
 #define AWAY_MAX_MS 500
-#define CHANNEL_MAX 32
-#define TAG_MAX (CHANNEL_MAX + WR_DIGITS_MAX + 1)
 #define LONGEST_MS (INT64_C(1) << 60) /* for ever: it is added to a time */
-
-struct wr_listener {
-    struct wr_listener *next;
-    struct wr_conn *conn;
-    char channel[CHANNEL_MAX];
-    uint64_t number; /* of the last wait */
-};
 
 struct target {
     struct wr_queue *queue;
@@ -52,122 +36,12 @@ struct wait {
     bool early; /* the jobs may come only after the registration */
     int64_t deadline_ms;
     struct wr_listener *listener; /* NULL: none so far, or it broke */
-    char tag[TAG_MAX];
+    char tag[WR_LISTENER_TAG_MAX];
     int64_t refresh_ms;
     weir_result_fn each;
     void *context;
     bool stopped; /* each() has enough */
 };
-
-/* ---- connections ---- */
-
-static void
-listener_free(struct wr_listener *l)
-{
-    if (l)
-        wr_conn_close(l->conn);
-    free(l);
-}
-
-void
-wr_client_close_listeners(struct weir_client *c)
-{
-    while (c->listeners) {
-        struct wr_listener *l = c->listeners;
-
-        c->listeners = l->next;
-        listener_free(l);
-    }
-}
-
-static struct wr_listener *
-take_idle(struct weir_client *c)
-{
-    struct wr_listener *l;
-
-    pthread_mutex_lock(&c->mu);
-    if (c->listeners_owner != getpid()) { /* after fork: they are the parent's */
-        wr_client_close_listeners(c);
-        c->listeners_owner = getpid();
-    }
-    l = c->listeners;
-    if (l)
-        c->listeners = l->next;
-    pthread_mutex_unlock(&c->mu);
-    return l;
-}
-
-static void
-give_back(struct weir_client *c, struct wr_listener *l)
-{
-    if (!l)
-        return;
-    pthread_mutex_lock(&c->mu);
-    l->next = c->listeners;
-    c->listeners = l;
-    pthread_mutex_unlock(&c->mu);
-}
-
-static enum weir_err
-subscribe(struct wr_listener *l, int64_t deadline_ms, struct weir_error *err)
-{
-    struct wr_reply *reply;
-    enum weir_err rc;
-    unsigned char bytes[8];
-
-    wr_rand_bytes(bytes, sizeof(bytes));
-    snprintf(l->channel, sizeof(l->channel),
-             "weir:ended:%02x%02x%02x%02x%02x%02x%02x%02x", bytes[0], bytes[1], bytes[2],
-             bytes[3], bytes[4], bytes[5], bytes[6], bytes[7]);
-    rc = wr_conn_do(l->conn, deadline_ms, &reply, err, "SUBSCRIBE", l->channel,
-                    (char *)NULL);
-    wr_reply_free(reply);
-    return rc;
-}
-
-static enum weir_err
-listener_open(struct weir_client *c, int64_t deadline_ms, struct wr_listener **out,
-              struct weir_error *err)
-{
-    struct wr_listener *l = calloc(1, sizeof(*l));
-    enum weir_err rc;
-
-    *out = NULL;
-    if (!l)
-        return wr_fail(err, WEIR_E_NO_MEMORY, 0, "wait");
-    rc = wr_server_open(c->server, "weir-wait", deadline_ms, &l->conn, err);
-    if (rc == WEIR_OK)
-        rc = subscribe(l, deadline_ms, err);
-    if (rc != WEIR_OK) {
-        listener_free(l);
-        return rc;
-    }
-    *out = l;
-    return WEIR_OK;
-}
-
-/* One that works: those that broke while they were idle, or may have, are dropped. What
- * they were told meanwhile is of earlier waits. */
-static enum weir_err
-listener_take(struct weir_client *c, int64_t deadline_ms, struct wr_listener **out,
-              struct weir_error *err)
-{
-    while ((*out = take_idle(c)) != NULL) {
-        while (wr_conn_has_reply((*out)->conn) && !wr_conn_is_broken((*out)->conn)) {
-            struct wr_reply *old;
-
-            if (wr_conn_recv((*out)->conn, wr_clock_ms(), &old, NULL) == WEIR_OK)
-                wr_reply_free(old);
-        }
-        if (!wr_conn_is_broken((*out)->conn) &&
-            wr_conn_idle_ms((*out)->conn) < REFRESH_MS)
-            return WEIR_OK;
-        listener_free(*out);
-    }
-    return listener_open(c, deadline_ms, out, err);
-}
-
-/* ---- one wait ---- */
 
 static int64_t
 sooner(int64_t a, int64_t b)
@@ -175,48 +49,23 @@ sooner(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Nothing comes by a connection that a firewall forgot, and nothing says so: it has to
- * answer from one registration to the next. */
-static bool
-is_alive(struct wr_listener *l)
-{
-    struct wr_span ping[] = {wr_span_str("PING")};
-
-    return !wr_conn_is_broken(l->conn) &&
-           wr_conn_idle_ms(l->conn) < REFRESH_MS + REFRESH_MS / 2 &&
-           wr_conn_send(l->conn, ping, 1, wr_clock_ms() + 1000, NULL) == WEIR_OK;
-}
-
-/* "CHANNEL/NUMBER", by which the script that ends the job finds us. */
-static void
-write_tag(const struct wr_listener *l, char tag[TAG_MAX])
-{
-    size_t len = strlen(l->channel);
-
-    memcpy(tag, l->channel, len);
-    tag[len++] = '/';
-    len += wr_digits(l->number, tag + len);
-    tag[len] = '\0';
-}
-
 static enum weir_err
 find_listener(struct wait *w, struct weir_error *err)
 {
     enum weir_err rc;
 
-    if (w->listener && !is_alive(w->listener)) {
-        listener_free(w->listener);
+    if (w->listener && !wr_listener_is_alive(w->listener)) {
+        wr_listener_free(w->listener);
         w->listener = NULL;
     }
     if (w->listener)
         return WEIR_OK;
-    rc = listener_take(w->client, sooner(w->deadline_ms, wr_clock_ms() + OPEN_MAX_MS),
-                       &w->listener, err);
+    rc = wr_listener_take(w->client, sooner(w->deadline_ms, wr_clock_ms() + OPEN_MAX_MS),
+                          &w->listener, err);
     if (rc != WEIR_OK)
         return rc;
     WR_ASSERT(w->listener);
-    w->listener->number++;
-    write_tag(w->listener, w->tag);
+    wr_listener_begin(w->listener, w->tag);
     return WEIR_OK;
 }
 
@@ -278,7 +127,7 @@ wait_register(struct wait *w, struct weir_error *err)
     enum weir_err rc = find_listener(w, err);
     struct wr_waiter waiter = {w->tag, KEEP_MS};
 
-    w->refresh_ms = wr_clock_ms() + REFRESH_MS;
+    w->refresh_ms = wr_clock_ms() + WR_LISTENER_REFRESH_MS;
     for (size_t i = 0; i < w->n && rc == WEIR_OK && !w->stopped; i++) {
         struct target *t = &w->targets[i];
         bool ended;
@@ -313,9 +162,9 @@ static void
 wait_end(struct wait *w)
 {
     if (w->listener && wr_conn_is_broken(w->listener->conn))
-        listener_free(w->listener);
+        wr_listener_free(w->listener);
     else
-        give_back(w->client, w->listener);
+        wr_listener_give(w->client, w->listener);
     w->listener = NULL;
 }
 
@@ -404,7 +253,7 @@ listen(struct wait *w, struct weir_error *err)
         if (!wr_conn_wait_reply(w->listener->conn, sooner(w->deadline_ms, w->refresh_ms)))
             return WEIR_OK;
         if (wr_conn_recv(w->listener->conn, wr_clock_ms(), &message, NULL) != WEIR_OK) {
-            listener_free(w->listener);
+            wr_listener_free(w->listener);
             w->listener = NULL;
             return WEIR_OK;
         }
@@ -570,7 +419,7 @@ enqueue_waited(struct wait *w, const struct weir_job *job, bool *told,
     enum weir_err rc = find_listener(w, err);
 
     *told = false;
-    w->refresh_ms = wr_clock_ms() + REFRESH_MS;
+    w->refresh_ms = wr_clock_ms() + WR_LISTENER_REFRESH_MS;
     if (rc == WEIR_OK)
         rc = wr_client_enqueue_waited(w->client, job, &waiter, told, out, err);
     w->targets[0].id = out->id.str;
