@@ -153,7 +153,7 @@ enum weir_err
 weir_job_enqueue(struct weir_client *c, const struct weir_job *job,
                  struct weir_enqueued *out, struct weir_error *err)
 {
-    struct weir_enqueued answer, *to = out ? out : &answer;
+    struct weir_enqueued answer = {0}, *to = out ? out : &answer;
     struct wr_prepared p = {0};
     struct weir_job known;
     struct wr_queue *queue;

@@ -246,37 +246,37 @@ write_keys(const struct weir_job *job, struct wr_buf *out)
 }
 
 enum weir_err
-wr_prepare(const struct weir_job *job, struct wr_prepared *p, struct weir_error *err)
+wr_prepare(const struct weir_job *known, struct wr_prepared *p, struct weir_error *err)
 {
-    enum weir_err rc = check_words(job, err);
+    enum weir_err rc = check_words(known, err);
 
     if (rc == WEIR_OK)
-        rc = check_numbers(job, err);
+        rc = check_numbers(known, err);
     if (rc == WEIR_OK)
-        rc = check_unique(job, err);
+        rc = check_unique(known, err);
     if (rc == WEIR_OK)
-        rc = write_record(job, p, err);
+        rc = write_record(known, p, err);
     if (rc != WEIR_OK)
         return rc;
-    if (job->id)
-        wr_span_copy(wr_span_str(job->id), p->id.str, sizeof(p->id.str));
+    if (known->id)
+        wr_span_copy(wr_span_str(known->id), p->id.str, sizeof(p->id.str));
     else
         wr_id_make(p->id.str);
-    if (job->unique || job->order_key)
-        write_keys(job, &p->unique);
-    if (job->debounce_ms > 0)
-        snprintf(p->due, sizeof(p->due), "+%lld", (long long)job->debounce_ms);
-    else if (job->delay_ms > 0)
-        snprintf(p->due, sizeof(p->due), "+%lld", (long long)job->delay_ms);
-    else if (job->at_ms > 0)
-        snprintf(p->due, sizeof(p->due), "@%lld", (long long)job->at_ms);
+    if (known->unique || known->order_key)
+        write_keys(known, &p->unique);
+    if (known->debounce_ms > 0)
+        snprintf(p->due, sizeof(p->due), "+%lld", (long long)known->debounce_ms);
+    else if (known->delay_ms > 0)
+        snprintf(p->due, sizeof(p->due), "+%lld", (long long)known->delay_ms);
+    else if (known->at_ms > 0)
+        snprintf(p->due, sizeof(p->due), "@%lld", (long long)known->at_ms);
     p->item = (struct wr_admit){
         .id = wr_span_str(p->id.str),
         .head = wr_buf_span(&p->head),
         .tail = wr_buf_span(&p->tail),
         .unique = wr_buf_span(&p->unique),
         .due = wr_span_str(p->due),
-        .made_up = !job->id,
+        .made_up = !known->id,
     };
     return WEIR_OK;
 }

@@ -23,8 +23,8 @@ struct wr_prepared {
 void wr_known_job(const struct weir_job *given, struct weir_job *known);
 /* May it take the place of another? Then it goes alone. Its defaults do not matter. */
 bool wr_may_replace(const struct weir_job *job);
-/* *out is {0} before, and given to fini in any case. E_ARG. */
-enum weir_err wr_prepare(const struct weir_job *known, struct wr_prepared *out,
+/* *p is {0} before, and given to fini in any case. E_ARG. */
+enum weir_err wr_prepare(const struct weir_job *known, struct wr_prepared *p,
                          struct weir_error *err) WEIR_MUST_CHECK;
 void wr_prepared_fini(struct wr_prepared *prepared);
 
