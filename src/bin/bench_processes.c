@@ -19,8 +19,10 @@
 
 #define STALL_MS 500      /* without a run: look whether all is well */
 #define PATIENCE_MS 60000 /* without a run, though all is well */
-#define HURRY_MS 1000     /* for a process that was told to end, until it is told again */
-#define END_MS 10000
+/* For a process that was told to end: until it is told again, is killed, is given up. */
+#define HURRY_MS 1000
+#define KILL_MS 2000
+#define GONE_MS 10000
 
 struct bench_shared *bench_shared;
 static volatile sig_atomic_t interrupted;
@@ -198,19 +200,20 @@ reap(struct bench *b)
 void
 bench_end(struct bench *b)
 {
-    int64_t now = wr_clock_ms(), hurry = now + HURRY_MS, deadline = now + END_MS;
+    int64_t since = wr_clock_ms(), now = since;
+    bool hurried = false;
     pid_t pid;
 
     tell_others(b, SIGTERM);
-    while ((pid = reap(b)) >= 0 && now <= deadline + END_MS) {
+    while ((pid = reap(b)) >= 0 && now - since < GONE_MS) {
         if (pid > 0)
             continue;
         now = wr_clock_ms();
-        if (now > hurry) {
+        if (now - since > HURRY_MS && !hurried) {
             tell_others(b, SIGTERM);
-            hurry = INT64_MAX;
+            hurried = true;
         }
-        if (now > deadline)
+        if (now - since > KILL_MS)
             tell_others(b, SIGKILL); /* a worker's children end with it */
         poll(NULL, 0, 1);
     }

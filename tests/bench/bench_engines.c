@@ -4,11 +4,17 @@
  *
  *   enqueue_per_s, enqueue_bulk_per_s   one job a call; 1,000 a call
  *   process_per_s                       one worker process, two slots, no-op handlers
- *   start_us                            enqueue to start of the handler, worker idle
+ *   start                               enqueue to start of the handler, worker idle:
+ *                                       start_latency_us, and beside it the bare hop with
+ *                                       a PING, hop_and_ping_us, start_per_hop_and_ping
+ *   call                                enqueue, run, result: call_us, two_hops_us,
+ *                                       call_per_two_hops
  *   *_redis_us                          CPU of the server for one job of that part
  *   waiting_bytes, delayed_bytes, processing_bytes   of one job in that state
  *   more_id_bytes                       what an id of the caller's costs a waiting job
  *   gap                                 of the audit, in the end
+ *
+ * start and call are what `weir bench` says, in turns with plain hiredis on this server.
  *
  * Of what is measured in bulk the median of ROUNDS counts: a worker that just starts, or
  * a neighbour on the machine, must not decide.
@@ -33,11 +39,10 @@
 
 #define BATCH 1000
 #define SINGLE 5000
-#define STARTS 1000
 #define ROUNDS 5
 
 static struct shared {
-    _Atomic int64_t runs, started_us;
+    _Atomic int64_t runs;
 } * shared;
 
 static struct redis_server *server;
@@ -169,7 +174,6 @@ no_op(struct weir_delivery *d, void *context)
 {
     (void)d;
     (void)context;
-    shared->started_us = wr_clock_us();
     shared->runs++;
     return WEIR_DONE;
 }
@@ -278,36 +282,25 @@ bench_throughput(int64_t jobs)
     print_rate("process", process, ROUNDS);
 }
 
-static int
-by_size(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-    return x < y ? -1 : x > y;
-}
-
+/* The yardstick is the tool's (src/bin/bench_turns.c): what it prints, as the member
+ * `name`. */
 static void
-bench_start(void)
+bench_beside_bare(const char *name, const char *part)
 {
-    static int64_t us[STARTS];
-    pid_t worker;
+    char command[300], said[4096];
+    size_t len;
+    FILE *tool;
 
-    empty_queue();
-    worker = start_worker();
-    shared->runs = 0;
-    poll(NULL, 0, 500); /* until it waits */
-    for (int i = 0; i < STARTS; i++) {
-        int64_t start = wr_clock_us();
-
-        put_one();
-        wait_runs(i + 1);
-        us[i] = shared->started_us - start;
-        poll(NULL, 0, 1); /* idle again */
-    }
-    worker_end(worker, SIGTERM);
-    qsort(us, STARTS, sizeof(us[0]), by_size);
-    printf(",\"start_us\":{\"p50\":%lld,\"p99\":%lld}", (long long)us[STARTS / 2],
-           (long long)us[STARTS * 99 / 100]);
+    snprintf(command, sizeof(command), "'%s' bench --only %s --engine %s", WEIR_TOOL,
+             part, engine);
+    tool = popen(command, "r");
+    must(tool != NULL, command);
+    len = fread(said, 1, sizeof(said) - 1, tool);
+    said[len] = '\0';
+    must(pclose(tool) == 0 && said[0] == '{', command);
+    said[strcspn(said, "\n")] = '\0';
+    printf(",\"%s\":%s", name, said);
+    fflush(stdout);
 }
 
 static void
@@ -319,11 +312,13 @@ bench_engine(const char *name, int64_t jobs)
     engine = name;
     server = redis_server_start(NULL);
     o.url = redis_server_url(server);
+    must(setenv("WEIR_URL", o.url, 1) == 0, "environment");
     must(weir_client_open(&o, &client, NULL) == WEIR_OK, "open");
     printf(",\"%s\":{\"engine\":\"%s\"", name, name);
     bench_bytes(jobs);
     bench_throughput(jobs);
-    bench_start();
+    bench_beside_bare("start", "latency");
+    bench_beside_bare("call", "call");
     must(weir_queue_audit(client, "q", &a, NULL) == WEIR_OK, "audit");
     printf(",\"gap\":%lld}", (long long)a.gap);
     fflush(stdout);
