@@ -405,6 +405,49 @@ a_deleted_entry_that_runs_is_its_workers_till_then_A17(void **state)
     rig_assert_sums();
 }
 
+/* The same of one that has the id of its entry: it stands in no index. */
+static void
+the_id_of_a_deleted_entry_that_runs_is_taken_also_without_a_name_A17(void **state)
+{
+    char id[48];
+
+    (void)state;
+    snprintf(id, sizeof(id), "%s", put_unnamed(1)[0].id);
+    rig_take("w", 1);
+    rig_lose_body(id);
+    assert_int_equal(rig_put(id), WR_ADMIT_OTHER);
+    assert_int_equal(rig_put_job((struct rig_job){.id = id, .due = "+5"}),
+                     WR_ADMIT_OTHER);
+    assert_int_equal(rig_put("1-1"), WR_ADMIT_STORED); /* that was never an entry */
+    assert_int_equal(rig_ack("w", id), WR_ANSWERED_OK);
+    assert_int_equal(rig_put(id), WR_ADMIT_STORED);
+    assert_int_equal(rig_take("w", 9)->n, 2);
+    assert_int_equal(rig_ack("w", id), WR_ANSWERED_OK);
+    rig_assert_sums();
+}
+
+/* Whoever leaves jobs behind wakes another worker for them. */
+static void
+a_deleted_entry_that_runs_hides_no_job_that_waits_A17(void **state)
+{
+    (void)state;
+    rig_put_many("A B C D");
+    rig_take("w", 2);
+    rig_lose_body("A");
+    rig_lose_body("B");
+    redis_do(rig.redis, "DEL %s", rig_key(WR_QUEUE_KEY_wake));
+    assert_string_equal(rig_take("v", 1)->ids, "C");
+    assert_true(rig_has_marker());
+    redis_do(rig.redis, "DEL %s", rig_key(WR_QUEUE_KEY_wake));
+    rig_resume();
+    assert_true(rig_has_marker());
+    redis_do(rig.redis, "DEL %s", rig_key(WR_QUEUE_KEY_wake));
+    assert_string_equal(rig_take("v", 1)->ids, "D");
+    assert_false(rig_has_marker());
+    rig_resume();
+    assert_false(rig_has_marker());
+}
+
 static void
 a_copy_in_jobs_does_not_hide_that_a_record_is_gone_A17(void **state)
 {
@@ -459,6 +502,9 @@ main(void)
         RIG_STREAM_TEST(a_destroyed_group_is_made_again_and_its_deliveries_are_stale_A25),
         RIG_STREAM_TEST(a_handle_of_a_destroyed_group_is_no_handle_of_the_next_A25),
         RIG_STREAM_TEST(a_deleted_entry_that_runs_is_its_workers_till_then_A17),
+        RIG_STREAM_TEST(
+            the_id_of_a_deleted_entry_that_runs_is_taken_also_without_a_name_A17),
+        RIG_STREAM_TEST(a_deleted_entry_that_runs_hides_no_job_that_waits_A17),
         RIG_STREAM_TEST(a_cancel_of_a_deleted_entry_is_none_of_the_next_life_A17),
         RIG_STREAM_TEST(a_copy_in_jobs_does_not_hide_that_a_record_is_gone_A17),
     };

@@ -48,11 +48,14 @@ local function records_known(k, ids)
   local places = ids_n > 0 and redis.call('HMGET', k.ids, unpack(ids))
   local stored = jobs_n > 0 and redis.call('HMGET', k.jobs, unpack(ids))
   for i, id in ipairs(ids) do
-    records[i] = not made_up[id] and (places and places[i] or stored and stored[i] or is_entry(id))
-      and record_of(k, id)
-    if not records[i] and places and places[i] then -- its entry was deleted by hand
-      k.astray = k.astray or {}
-      k.astray[#k.astray + 1] = id
+    records[i] = false
+    if not made_up[id] then
+      local placed = places and places[i] or is_entry(id)
+      records[i] = (placed or stored and stored[i]) and record_of(k, id)
+      if placed and not records[i] then -- perhaps its entry was deleted by hand
+        k.astray = k.astray or {}
+        k.astray[#k.astray + 1] = id
+      end
     end
   end
   return records

@@ -4,6 +4,7 @@
 
 local function is_processing(k, id)
   local entry = redis.call('HGET', k.ids, id) or entry_of(k, id)
+    or is_entry(id) and not entry_there(k, id) and id -- deleted by hand
   local row = entry and group_info(k)
     and redis.call('XPENDING', k.stream, GROUP, entry, entry, 1)[1]
   return row and row[2] ~= FRONT or false

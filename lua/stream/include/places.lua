@@ -13,7 +13,7 @@ local function places_of_new(k, ids)
   while made_up[ids[first]] do
     first = first + 1
   end
-  if first > #ids or k.empty then -- the ids are not theirs
+  if first > #ids or k.empty and not k.astray then -- the ids are not theirs
     return found
   end
   for _, id in ipairs(k.astray or {}) do -- who runs it may still give its answer

@@ -19,12 +19,15 @@ local function ready_touch(k)
   redis.call('HLEN', k.jobs)
 end
 
--- ready_any(k): does a job wait for a worker? One that was deleted by hand while it was
--- held hides one that waits, until it is reclaimed.
+-- ready_any(k): does a job wait for a worker? As many pending ones as there are entries are no
+-- proof that none does: one that is held may have been deleted by hand. What the group says
+-- of its lag, 0 when it was given the last entry, is.
 local function ready_any(k)
   local group, len = group_again(k), redis.call('XLEN', k.stream)
   return len > (group and group.pending or 0) or group and group.pending > 0
-    and #redis.call('XPENDING', k.stream, GROUP, '-', '+', 1, FRONT) > 0
+    and (#redis.call('XPENDING', k.stream, GROUP, '-', '+', 1, FRONT) > 0
+      or len > 0 and group.lag ~= 0
+        and #redis.call('XRANGE', k.stream, '(' .. group['last-delivered-id'], '+', 'COUNT', 1) > 0)
 end
 
 -- The first entry of a call: into the stream that is there, which has its group, or reserve makes
