@@ -28,6 +28,7 @@
 #define IO_SLACK_MS 5000    /* a call of the I/O thread may take this long */
 #define OVERTIME_MS 5000    /* beyond timeout and kill time */
 #define LENT_MAX_MS 2000    /* one call of the sender */
+#define LATE_MS 2           /* between two looks whether a renewal that is due begins */
 
 struct wr_lease_thread {
     const struct weir_worker *worker;
@@ -349,6 +350,13 @@ wr_lease_lend(struct wr_lease_thread *t, int64_t *until_ms)
     int64_t timeout = wr_lease_timeout_ms(t->worker->lease_ms), now, until;
 
     wr_turns_take(&t->turns);
+    /* On a busy machine the renewal that is due may not have said so yet. */
+    while (wr_clock_ms() >= atomic_load(&t->renew_at_ms) && !atomic_load(&t->away) &&
+           !atomic_load(&t->stopping)) {
+        wr_turns_give(&t->turns);
+        poll(NULL, 0, LATE_MS);
+        wr_turns_take(&t->turns);
+    }
     if (atomic_load(&t->away) && !atomic_load(&t->stopping)) {
         wr_turns_give(&t->turns);
         return false;

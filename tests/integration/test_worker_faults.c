@@ -243,7 +243,7 @@ a_job_that_waits_to_run_alone_keeps_its_lease_and_is_not_charged(void **state)
     rig_lose(first);
     AWAIT(rig_numbers("j").lost == 1 && rig_numbers("j").deliveries == 2);
     start = wr_clock_ms();
-    AWAIT(wr_clock_ms() - start > 3500); /* three leases */
+    AWAIT(wr_clock_ms() - start > 5000); /* two leases and what a reclaim may take */
     assert_int_equal(shared->started, 2);
     assert_int_equal(rig_numbers("j").lost, 1);
     assert_int_equal(rig_numbers("j").deliveries, 2);
