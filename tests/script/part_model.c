@@ -406,21 +406,20 @@ model_tombs(const struct model *m)
     return n;
 }
 
-/* Is it seen that a job waits? A stream counts: an entry that was deleted by hand while
- * it was held hides one that waits, until it is booked. */
+/* Does a job wait for a worker? One in front counts until it is booked, also if its entry
+ * was deleted by hand. */
 static bool
 any_waits(const struct model *m)
 {
-    size_t there = 0, pending = 0, front = 0;
+    bool waits = false;
 
     for (size_t i = 0; i < m->jobs_n; i++) {
         const struct model_job *j = &m->jobs[i];
+        bool is_held = j->front || j->place == MODEL_PROCESSING;
 
-        there += j->entry > 0 && !j->gone;
-        front += j->front;
-        pending += j->entry > 0 && (j->front || j->place == MODEL_PROCESSING);
+        waits = waits || j->front || (j->entry > 0 && !j->gone && !is_held);
     }
-    return m->stream ? there > pending || front > 0 : m->ready_n > model_tombs(m);
+    return m->stream ? waits : m->ready_n > model_tombs(m);
 }
 
 void
