@@ -187,7 +187,7 @@ is_outage(enum weir_err rc)
     enum weir_err_kind kind = weir_err_kind_of(rc);
 
     return kind == WEIR_KIND_BUSY || kind == WEIR_KIND_UNKNOWN || rc == WEIR_E_READONLY ||
-           rc == WEIR_E_SERVER || rc == WEIR_E_DENIED;
+           rc == WEIR_E_SERVER;
 }
 
 /* Self-fencing: what was not renewed in time is stopped before somebody else may start
@@ -266,33 +266,7 @@ renew_queue(struct wr_lease_thread *t, const struct held *held, size_t n)
     return rc;
 }
 
-/* What is wrong with one queue alone, that is its own loss: the others are renewed, and
- * those behind one that has no answer come first the next time. False: Redis is away. */
-static bool
-renew_held(struct wr_lease_thread *t, const struct held *held, size_t n)
-{
-    bool any = false, outage = false;
-
-    for (size_t first = 0, end; first < n; first = end) {
-        enum weir_err rc;
-
-        for (end = first; end < n && held[end].queue == held[first].queue &&
-                          end - first < WR_BATCH_MAX;)
-            end++;
-        rc = renew_queue(t, held + first, end - first);
-        any = any || rc == WEIR_OK;
-        outage = outage || (rc != WEIR_OK && is_outage(rc));
-        if (is_mute(rc)) {
-            t->mute = held[first].queue;
-            t->away = true;
-            return false;
-        }
-    }
-    t->away = outage && !any;
-    return !t->away;
-}
-
-/* Nothing is held, and the last renewal failed: does Redis answer here again? */
+/* Does Redis answer here at all? */
 static bool
 probe(struct wr_lease_thread *t)
 {
@@ -306,8 +280,35 @@ probe(struct wr_lease_thread *t)
     well = wr_conn_do(conn, deadline, &reply, NULL, "PING", NULL) == WEIR_OK;
     wr_reply_free(reply);
     wr_server_give(t->server, conn);
-    t->away = !well;
     return well;
+}
+
+/* What is wrong with one queue alone, that is its own loss: the others are renewed, and
+ * those behind one that has no answer come first the next time. False: Redis is away. */
+static bool
+renew_held(struct wr_lease_thread *t, const struct held *held, size_t n)
+{
+    bool any = false, outage = false, denied = false;
+
+    for (size_t first = 0, end; first < n; first = end) {
+        enum weir_err rc;
+
+        for (end = first; end < n && held[end].queue == held[first].queue &&
+                          end - first < WR_BATCH_MAX;)
+            end++;
+        rc = renew_queue(t, held + first, end - first);
+        any = any || rc == WEIR_OK;
+        outage = outage || (rc != WEIR_OK && is_outage(rc));
+        denied = denied || rc == WEIR_E_DENIED;
+        if (is_mute(rc)) {
+            t->mute = held[first].queue;
+            t->away = true;
+            return false;
+        }
+    }
+    /* Denied are the keys of these queues, or the worker itself. */
+    t->away = !any && (outage || (denied && !probe(t)));
+    return !t->away;
 }
 
 static bool
@@ -318,8 +319,10 @@ renew_all(struct wr_lease_thread *t)
     bool ok = held != NULL;
 
     t->held_n = n;
-    if (ok && n == 0 && t->away)
+    if (ok && n == 0 && t->away) { /* the last renewal failed: is it over? */
         ok = probe(t);
+        t->away = !ok;
+    }
     t->said = t->failing;
     t->failing = n == 0 && t->away;
     if (held)
