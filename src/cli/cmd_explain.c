@@ -71,7 +71,7 @@ full_key(const struct names *names, const struct cli_explained *e, size_t key,
     const char *name = e->keys[key].name;
 
     if (e->script->keys)
-        snprintf(out, WR_KEY_MAX, "%s", names->keys.text[e->script->keys[key]]);
+        snprintf(out, WR_KEY_MAX, "%s", wr_key_text(&names->keys, e->script->keys[key]));
     else if (strcmp(name, "worker") == 0)
         wr_key_worker(out, names->ns, "WORKER");
     else if (strcmp(name, "hint") == 0)

@@ -11,9 +11,12 @@ static const char *const suffixes[] = {
 void
 wr_keys_make(struct wr_keys *keys, const char *ns, const char *queue)
 {
+    char *text = keys->text;
+
     for (size_t i = 0; i < WR_QUEUE_KEY_COUNT; i++) {
-        snprintf(keys->text[i], WR_KEY_MAX, "%s:{%s}:%s", ns, queue, suffixes[i]);
-        keys->key[i] = wr_span_str(keys->text[i]);
+        snprintf(text, WR_KEY_MAX, "%s:{%s}:%s", ns, queue, suffixes[i]);
+        keys->key[i] = wr_span_str(text);
+        text += keys->key[i].len + 1;
     }
 }
 

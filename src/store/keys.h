@@ -38,8 +38,17 @@ enum wr_queue_key {
 /* The keys of one queue; made once, then read by any thread. */
 struct wr_keys {
     struct wr_span key[WR_QUEUE_KEY_COUNT];
-    char text[WR_QUEUE_KEY_COUNT][WR_KEY_MAX]; /* what key[] points to: do not copy */
+    /* What key[] points to, each ended by a NUL, close together since a call sends most
+     * of them: do not copy. */
+    char text[WR_QUEUE_KEY_COUNT * WR_KEY_MAX];
 };
+
+/* As a text, which lives as long as the keys. */
+static inline const char *
+wr_key_text(const struct wr_keys *keys, enum wr_queue_key key)
+{
+    return keys->key[key].ptr;
+}
 
 /* ns and queue must be valid names (wr_text_is_queue). */
 void wr_keys_make(struct wr_keys *keys, const char *ns, const char *queue);

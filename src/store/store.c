@@ -438,7 +438,8 @@ common_word(const struct wr_call *c, struct weir_error *err)
         return wr_fail(err, WEIR_E_CORRUPT, 0,
                        "queue %s: its config key is gone but jobs are there (evicted, or "
                        "deleted by hand); HSET %s engine list (or stream) brings it back",
-                       queue, c->queue ? c->queue->keys.text[WR_QUEUE_KEY_config] : "");
+                       queue,
+                       c->queue ? wr_key_text(&c->queue->keys, WR_QUEUE_KEY_config) : "");
     return WEIR_OK;
 }
 

@@ -679,7 +679,7 @@ rig_assert_sums(void)
 const char *
 rig_key(enum wr_queue_key key)
 {
-    return rig.keys.text[key];
+    return wr_key_text(&rig.keys, key);
 }
 
 bool

@@ -1559,7 +1559,7 @@ no_key_has_an_end(void)
         if (key == WR_QUEUE_KEY_heartbeat_promote ||
             key == WR_QUEUE_KEY_heartbeat_reclaim)
             continue;
-        ttl = redis_do(rig.redis, "TTL %s", rig.keys.text[key]);
+        ttl = redis_do(rig.redis, "TTL %s", wr_key_text(&rig.keys, key));
         assert_true(strcmp(ttl, "-1") == 0 || strcmp(ttl, "-2") == 0);
     }
 }
