@@ -43,11 +43,12 @@ wr_io_drop_block(struct wr_io *io)
         l->maybe_ready = true; /* a marker may have been on its way to us */
 }
 
-/* Without a slot for it a marker would be taken and put back, again and again. */
+/* Without a slot for it a marker would be taken and put back, again and again. And one
+ * queue that is broken or denied would end the wait for all: it is asked now and then. */
 static bool
 has_slot(const struct wr_io *io, const struct wr_line *l)
 {
-    return wr_io_free_for(io, l, 0) > 0;
+    return l->failures == 0 && wr_io_free_for(io, l, 0) > 0;
 }
 
 static bool

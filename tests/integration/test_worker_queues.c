@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -121,13 +122,24 @@ a_queue_that_breaks_costs_its_own_jobs_alone(void **state)
     forget_other();
 }
 
+static long
+connections(void)
+{
+    static const char name[] = "total_connections_received:";
+    const char *at = strstr(redis_do(rig.server, "INFO stats"), name);
+
+    assert_non_null(at);
+    return atol(at + strlen(name));
+}
+
 /* Denied is what all queues may be, too: with this one the others go on, also while
- * nothing else is held that could be renewed. */
+ * nothing else is held that could be renewed, and the wait for them stands. */
 static void
 a_queue_that_is_denied_costs_its_own_jobs_alone(void **state)
 {
     pid_t pid = rig_start_with((struct weir_worker_options){.concurrency = 4});
     int64_t denied;
+    long opened;
 
     (void)state;
     rig_enqueue(JOB(.queue = "other"), "k", "patient");
@@ -137,7 +149,9 @@ a_queue_that_is_denied_costs_its_own_jobs_alone(void **state)
     AWAIT(wr_clock_ms() - denied > 1000); /* two renewals */
     rig_enqueue(JOB(), "j", "patient");
     AWAIT(shared->started == 2);
+    opened = connections();
     AWAIT(wr_clock_ms() - denied > 3500);
+    assert_in_range(connections() - opened, 0, 20);
     rig_enqueue(JOB(), "next", "echo");
     AWAIT(rig_is("next", "done"));
     assert_int_equal(rig_numbers("j").deliveries, 1);
