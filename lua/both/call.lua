@@ -1,6 +1,7 @@
 --- call: as enqueue and schedule of one job, whose end is waited for from the first moment on.
 --
 -- @transition none -> ready
+-- @transition none -> processing
 -- @transition none -> delayed
 -- @key jobs HASH id -> record
 -- @key producers HASH channel -> its last call
@@ -16,6 +17,9 @@
 -- @key order HASH lines of the order keys
 -- @key windows ZSET unique key -> end of its window, ms
 -- @key waiters HASH id -> who waits for its end
+-- @key state HASH id -> what changes
+-- @key claims HASH worker -> its last reserve
+-- @key offers ZSET worker -> since when it waits, us
 -- @key wake LIST the marker that wakes one worker
 -- @key due LIST the marker that wakes the scheduler
 -- @key stats HASH the ledger's counters

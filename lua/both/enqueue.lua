@@ -1,6 +1,7 @@
 --- enqueue: puts jobs at the back of the line.
 --
 -- @transition none -> ready
+-- @transition none -> processing
 -- @transition none -> delayed
 -- @key jobs HASH id -> record
 -- @key producers HASH channel -> its last call
@@ -15,6 +16,9 @@
 -- @key unique HASH unique key -> id that holds it
 -- @key order HASH lines of the order keys
 -- @key windows ZSET unique key -> end of its window, ms
+-- @key state HASH id -> what changes
+-- @key claims HASH worker -> its last reserve
+-- @key offers ZSET worker -> since when it waits, us
 -- @key wake LIST the marker that wakes one worker
 -- @key due LIST the marker that wakes the scheduler
 -- @key stats HASH the ledger's counters

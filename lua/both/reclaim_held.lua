@@ -20,6 +20,7 @@
 -- @key log HASH id -> captured output
 -- @key stats HASH the ledger's counters
 -- @key claims HASH worker -> its last reserve
+-- @key offers ZSET worker -> since when it waits, us
 -- @key unique HASH unique key -> id that holds it
 -- @key order HASH lines of the order keys
 -- @key waiters HASH id -> who waits for its end
@@ -56,6 +57,7 @@ if word then
 end
 reclaim_touch(k)
 held_touch(k)
+touch('ZCARD', offers)
 local _, last_call = claims_of(claims, worker)
 local lost, notes, named = {}, {}, {}
 
@@ -83,5 +85,6 @@ held_sort(lost)
 -- Apply.
 local front, wait, died, cancelled = reclaim_jobs(k, lost, now, later, death)
 redis.call('HDEL', claims, worker)
+redis.call('ZREM', offers, worker)
 wake_worker(k, k.paused)
 return {'OK', digits(front), digits(wait), digits(died), digits(cancelled), unpack(notes)}

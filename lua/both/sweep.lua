@@ -4,6 +4,7 @@
 -- @flags allow-oom
 -- @key producers HASH channel -> its last call
 -- @key claims HASH worker -> its last reserve
+-- @key offers ZSET worker -> since when it waits, us
 -- @key windows ZSET unique key -> end of its window, ms
 -- @key waiters HASH id -> who waits for its end
 -- @key progress HASH id -> last progress of a job that is over
@@ -51,7 +52,7 @@ if word then
   return {word}
 end
 touch('HLEN', producers, claims, waiters, progress)
-touch('ZCARD', windows, dead, kept)
+touch('ZCARD', windows, offers, dead, kept)
 order_touch(k)
 local unused = consumers_idle(k, tonumber(idle))
 local removed = 0
@@ -75,6 +76,7 @@ local over = redis.call('ZRANGEBYSCORE', windows, '-inf', now, 'LIMIT', 0, limit
 if #over > 0 then
   redis.call('ZREM', windows, unpack(over))
 end
+redis.call('ZREMRANGEBYSCORE', offers, '-inf', digits((now - idle) * 1000))
 -- Of those who gave up waiting; some of them at a time is enough.
 local some = redis.call('HRANDFIELD', waiters, limit, 'WITHVALUES')
 for i = 1, #some, 2 do

@@ -19,6 +19,7 @@
 -- @key log HASH id -> captured output
 -- @key stats HASH the ledger's counters
 -- @key claims HASH worker -> its last reserve
+-- @key offers ZSET worker -> since when it waits, us
 -- @key producers HASH channel -> its last call
 -- @key unique HASH unique key -> id that holds it
 -- @key windows ZSET unique key -> end of its window, ms
@@ -91,7 +92,7 @@ end
 local reply = {'OK', unpack(redis.call('HGETALL', stats))}
 if only_look ~= '1' then
   redis.call('UNLINK', ready, tombs, processing, stream, ids, next_ready, next_stream, next_ids,
-             delayed, dead, kept, jobs, state, results, errors, log, stats, claims, producers,
+             delayed, dead, kept, jobs, state, results, errors, log, stats, claims, offers, producers,
              unique, windows, waiters, progress, outbox, order, wake, due, lock,
              heartbeat_promote, heartbeat_reclaim, cron, config)
 end

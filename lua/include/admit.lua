@@ -10,6 +10,7 @@
 --- @include order
 --- @include long
 --- @include defaults
+--- @include hand
 
 local PAYLOAD_MAX = 1048576
 
@@ -139,14 +140,41 @@ local function admit_decide(k, argv, first, words, has_due, max_bytes, now, late
   return d, notes, #ids
 end
 
+-- One job that comes alone, has no key and no order, and is not long, can be handed to a worker
+-- that waits. Answers the call that gets it, and whose offers are over.
+--- @rare admit_hand
+local function admit_hand(k, d, now)
+  if not hand_idle(k) then
+    return nil, {}
+  end
+  hand_touch(k)
+  return offers_find(k, d.records[2], now)
+end
+
+--- @rare admit_hand_over
+local function admit_hand_over(k, d, r, now)
+  return hand_over(k, d, r, now)
+end
+
 -- stats is the one key that was not read: it comes first. Answers what arrivals_store()
 -- does.
-local function admit_apply(k, d, paused)
+local function admit_apply(k, d, paused, now)
   if #d.records == 0 then
     return
   end
+  local can_wake = #d.ready > 0 and not paused and not k.marked and not k.let_in
+  local r, over = nil, {}
+  if can_wake and k.offers and #d.records == 2 and not d.unique and not d.order and not d.long then
+    r, over = admit_hand(k, d, now)
+  end
   ledger_add(k.stats, 'enqueued', #d.records / 2)
   ledger_add(k.stats, 'scheduled', #d.delayed / 2)
+  if #over > 0 then
+    redis.call('ZREM', k.offers, unpack(over))
+  end
+  if r then
+    return admit_hand_over(k, d, r, now)
+  end
   local more = arrivals_store(k, d)
   if d.order then
     order_join(k, d.order)
@@ -160,7 +188,7 @@ local function admit_apply(k, d, paused)
       redis.call('ZADD', k.windows, unpack(d.windows))
     end
   end
-  if #d.ready > 0 and not paused and not k.marked and not k.let_in then
+  if can_wake and not k.let_in then
     redis.call('LPUSH', k.wake, '1') -- the rule of wake_worker(): ready > 0 is certain
   end
   return more
@@ -196,7 +224,8 @@ end
 local function admit(k, a, argv, first, words, has_due)
   local now, later = a.now, a.later
   local q = redis.call('HMGET', k.config, 'engine', 'paused', 'payload_max', 'long', 'retry', 'backoff',
-                       'keep_progress', 'moving')
+                       'keep_progress', 'moving', 'generation')
+  k.generation = q[9] ~= '1' and q[9] or nil
   k.paused, k.defaults, k.moving = q[2], defaults_of(q[5], q[6], q[7]), q[8]
   local made = 0
   if q[1] ~= ENGINE then
@@ -237,7 +266,7 @@ local function admit(k, a, argv, first, words, has_due)
   if made == 1 then
     redis.call('HSET', k.config, 'engine', ENGINE, 'made', a.mark)
   end
-  for _, note in ipairs(admit_apply(k, d, q[2]) or {}) do
+  for _, note in ipairs(admit_apply(k, d, q[2], now) or {}) do
     notes[#notes + 1] = note
   end
   if d.long and not q[4] then

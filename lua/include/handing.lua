@@ -43,15 +43,24 @@ local function lose_body(k, id, text, now, is_copy)
   dead_in(k, {id})
 end
 
--- The list of what the worker's last call got, if this is the repeat of that call.
+-- The list of what the worker's last call got, if this is the repeat of that call. r.handed:
+-- that was an offer, and a job was handed to it.
 local function claims_saved(k, r)
   local saved = redis.call('HGET', k.claims, r.worker)
-  local call, list = string.match(saved or '', '^(%d+) %d+ %d+\n(.*)$')
+  local call, mark, list = string.match(saved or '', '^(%d+) %d+ %d+ ?(%a*)[^\n]*\n(.*)$')
+  r.handed = mark == 'handed'
   return call == r.call and list or nil
 end
 
--- Adds to reply what of that list the worker still holds. Its lease begins anew: that of the
--- call before may be nearly over, and the worker counts from its repeat.
+-- Apply: the list of what this call got. r.mark: ' handed', if that is told by the marker.
+local function claims_write(k, r, now, claims)
+  redis.call('HSET', k.claims, r.worker,
+             r.call .. ' ' .. digits(now) .. ' ' .. digits(r.lease) .. (r.mark or '') .. '\n' .. claims)
+end
+
+-- Adds to reply what of that list the worker still holds. It knows of it now, so nobody else
+-- may give it back. Its lease begins anew: that of the call before may be nearly over, and the
+-- worker counts from its repeat.
 --- @rare claims_repeat
 local function claims_repeat(k, r, list, now, reply)
   local ids, tokens, kept, their = {}, {}, {}, {}
@@ -70,8 +79,11 @@ local function claims_repeat(k, r, list, now, reply)
       reply[#reply + 1] = record_of(k, ids[i]) or ''
     end
   end
+  touch('LLEN', k.wake)
+  if r.handed then
+    claims_write(k, r, now, list)
+  end
   if #kept > 0 then
-    touch('LLEN', k.wake)
     held_renew(k, kept, their, now, r.lease)
   end
 end
@@ -151,12 +163,6 @@ local function reserve_shelve(k, r, c, now, later)
   delayed_add(k.delayed, k.due, places)
   ledger_add(k.stats, 'shelved', n)
   redis.call('HSET', k.stats, 'shelved_last', digits(now) .. ' ' .. c.shelved[n][2])
-end
-
--- Apply: the list of what this call got, and the answer.
-local function claims_write(k, r, now, claims)
-  redis.call('HSET', k.claims, r.worker,
-             r.call .. ' ' .. digits(now) .. ' ' .. digits(r.lease) .. '\n' .. claims)
 end
 
 local function reserve_word(r, c)

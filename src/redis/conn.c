@@ -197,6 +197,21 @@ wr_conn_hold_unheard(struct wr_conn *c, const struct wr_span *argv, size_t argc,
 }
 
 enum weir_err
+wr_conn_hold_mute(struct wr_conn *c, const struct wr_span *argv, size_t argc,
+                  struct weir_error *err)
+{
+    struct wr_span skip[] = {wr_span_str("CLIENT"), wr_span_str("REPLY"),
+                             wr_span_str("SKIP")};
+    uint64_t sent = c->sent;
+    enum weir_err rc = wr_conn_hold(c, skip, 3, err);
+
+    if (rc == WEIR_OK)
+        rc = wr_conn_hold(c, argv, argc, err);
+    c->sent = sent;
+    return rc;
+}
+
+enum weir_err
 wr_conn_send(struct wr_conn *c, const struct wr_span *argv, size_t argc,
              int64_t deadline_ms, struct weir_error *err)
 {

@@ -17,10 +17,14 @@ is_noscript(const struct wr_reply *reply)
            memcmp(s.ptr, "NOSCRIPT", 8) == 0;
 }
 
-enum weir_err
-wr_script_send(struct wr_conn *conn, const struct wr_script *script,
-               const struct wr_span *argv, size_t argc, int64_t deadline_ms,
-               struct weir_error *err)
+typedef enum weir_err (*hold_fn)(struct wr_conn *conn, const struct wr_span *argv,
+                                 size_t argc, struct weir_error *err);
+
+/* hold: it goes with the next command; NULL: now. */
+static enum weir_err
+write_call(struct wr_conn *conn, const struct wr_script *script,
+           const struct wr_span *argv, size_t argc, int64_t deadline_ms, hold_fn hold,
+           struct weir_error *err)
 {
     struct wr_span some[64], *words = argc + 3 <= 64 ? some : NULL;
     char nkeys[WR_DIGITS_MAX];
@@ -33,10 +37,27 @@ wr_script_send(struct wr_conn *conn, const struct wr_script *script,
     words[2] = (struct wr_span){nkeys, wr_digits(script->nkeys, nkeys)};
     if (argc > 0)
         memcpy(words + 3, argv, argc * sizeof(*words));
-    rc = wr_conn_send(conn, words, argc + 3, deadline_ms, err);
+    rc = hold ? hold(conn, words, argc + 3, err)
+              : wr_conn_send(conn, words, argc + 3, deadline_ms, err);
     if (words != some)
         free(words);
     return rc;
+}
+
+enum weir_err
+wr_script_send(struct wr_conn *conn, const struct wr_script *script,
+               const struct wr_span *argv, size_t argc, int64_t deadline_ms,
+               struct weir_error *err)
+{
+    return write_call(conn, script, argv, argc, deadline_ms, NULL, err);
+}
+
+enum weir_err
+wr_script_hold(struct wr_conn *conn, const struct wr_script *script,
+               const struct wr_span *argv, size_t argc, bool mute, struct weir_error *err)
+{
+    return write_call(conn, script, argv, argc, 0,
+                      mute ? wr_conn_hold_mute : wr_conn_hold, err);
 }
 
 static enum weir_err

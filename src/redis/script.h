@@ -48,6 +48,11 @@ enum weir_err wr_script_run(struct wr_conn *conn, const struct wr_script *script
 enum weir_err wr_script_send(struct wr_conn *conn, const struct wr_script *script,
                              const struct wr_span *argv, size_t argc, int64_t deadline_ms,
                              struct weir_error *err) WEIR_MUST_CHECK;
+/* As send, but it goes with the next command on this connection, in one write. mute: the
+ * server keeps its reply to itself, see wr_conn_hold_mute(). */
+enum weir_err wr_script_hold(struct wr_conn *conn, const struct wr_script *script,
+                             const struct wr_span *argv, size_t argc, bool mute,
+                             struct weir_error *err) WEIR_MUST_CHECK;
 enum weir_err wr_script_recv(struct wr_conn *conn, const struct wr_script *script,
                              int64_t deadline_ms, struct wr_reply **out, unsigned *status,
                              struct weir_error *err) WEIR_MUST_CHECK;

@@ -78,9 +78,10 @@ void wr_call_now(struct wr_call *call); /* the test clock, or empty */
  * E_WRONG_ENGINE, E_NO_QUEUE and E_CORRUPT.
  */
 enum weir_err wr_call_run(struct wr_call *call, struct weir_error *err) WEIR_MUST_CHECK;
-/* The two halves of one try of it, on a connection of the caller's. */
-enum weir_err wr_call_send(struct wr_call *call, struct wr_conn *conn,
-                           int64_t deadline_ms, struct weir_error *err) WEIR_MUST_CHECK;
+/* The two halves of one try of it, on a connection of the caller's: hold writes it with
+ * the next command that is sent; mute: nothing is received of it. */
+enum weir_err wr_call_hold(struct wr_call *call, struct wr_conn *conn, bool mute,
+                           struct weir_error *err) WEIR_MUST_CHECK;
 enum weir_err wr_call_recv(struct wr_call *call, struct wr_conn *conn,
                            int64_t deadline_ms, struct weir_error *err) WEIR_MUST_CHECK;
 void wr_call_fini(struct wr_call *call);

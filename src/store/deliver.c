@@ -131,36 +131,6 @@ wr_store_reserve(struct wr_store *store, struct wr_queue *queue,
 }
 
 enum weir_err
-wr_store_reserve_send(struct wr_store *store, struct wr_queue *queue,
-                      const struct wr_reserve *want, struct wr_conn *conn,
-                      int64_t deadline_ms, struct weir_error *err)
-{
-    struct wr_call c;
-    enum weir_err rc;
-
-    wr_call_init(&c, store, queue, wr_pair_reserve);
-    fill_reserve(&c, want);
-    rc = wr_call_send(&c, conn, deadline_ms, err);
-    wr_call_fini(&c);
-    return rc;
-}
-
-enum weir_err
-wr_store_reserve_recv(struct wr_store *store, struct wr_queue *queue,
-                      struct wr_conn *conn, int64_t deadline_ms, struct wr_batch *out,
-                      struct weir_error *err)
-{
-    struct wr_call c;
-    enum weir_err rc;
-
-    *out = (struct wr_batch){.word = WR_RESERVE_EMPTY};
-    wr_call_init(&c, store, queue, wr_pair_reserve);
-    rc = read_reserve(&c, wr_call_recv(&c, conn, deadline_ms, err), out, err);
-    wr_call_fini(&c);
-    return rc;
-}
-
-enum weir_err
 wr_store_exchange(struct wr_store *store, struct wr_queue *queue,
                   const struct wr_reserve *want, const struct wr_answer *answers,
                   size_t n, enum wr_answered *acked, struct wr_batch *out,

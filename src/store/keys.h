@@ -15,7 +15,7 @@
     X(ready, "ready") X(tombs, "tombs") X(processing, "processing") \
     X(delayed, "delayed") X(dead, "dead") X(kept, "kept") X(jobs, "jobs") \
     X(state, "state") X(results, "results") X(errors, "errors") X(log, "log") \
-    X(stats, "stats") X(claims, "claims") X(producers, "producers") \
+    X(stats, "stats") X(claims, "claims") X(offers, "offers") X(producers, "producers") \
     X(unique, "unique") X(windows, "windows") X(wake, "wake") X(due, "due") \
     X(progress, "progress") X(waiters, "waiters") X(outbox, "outbox") \
     X(order, "order") X(lock, "lock") \

@@ -503,12 +503,11 @@ wr_call_run(struct wr_call *c, struct weir_error *err)
 }
 
 enum weir_err
-wr_call_send(struct wr_call *c, struct wr_conn *conn, int64_t deadline_ms,
-             struct weir_error *err)
+wr_call_hold(struct wr_call *c, struct wr_conn *conn, bool mute, struct weir_error *err)
 {
     if (c->failed)
         return wr_fail(err, WEIR_E_NO_MEMORY, 0, "%s", c->script->name);
-    return wr_script_send(conn, c->script, c->argv, c->argc, deadline_ms, err);
+    return wr_script_hold(conn, c->script, c->argv, c->argc, mute, err);
 }
 
 enum weir_err

@@ -223,21 +223,48 @@ wr_store_exchange(struct wr_store *store, struct wr_queue *queue,
                   const struct wr_reserve *want, const struct wr_answer *answers,
                   size_t n, enum wr_answered *acked, struct wr_batch *out,
                   struct weir_error *err) WEIR_MUST_CHECK;
-/* The two halves of reserve on a connection of the caller's, to be sent behind a command
- * that blocks: the server runs it as soon as that one ends. recv fails after NOSCRIPT
- * (E_LOADING) and when the connection breaks: make the call again, with the same number.
- */
-enum weir_err
-wr_store_reserve_send(struct wr_store *store, struct wr_queue *queue,
-                      const struct wr_reserve *want, struct wr_conn *conn,
-                      int64_t deadline_ms, struct weir_error *err) WEIR_MUST_CHECK;
-enum weir_err
-wr_store_reserve_recv(struct wr_store *store, struct wr_queue *queue,
-                      struct wr_conn *conn, int64_t deadline_ms, struct wr_batch *out,
-                      struct weir_error *err) WEIR_MUST_CHECK;
+/* Reserves the next jobs, without answers. */
 enum weir_err wr_store_reserve(struct wr_store *store, struct wr_queue *queue,
                                const struct wr_reserve *want, struct wr_batch *out,
                                struct weir_error *err) WEIR_MUST_CHECK;
+/*
+ * An offer: the reserve that a worker would make next, of one job, given before it waits
+ * for the marker. A job that comes while none waits is handed to it at once, and comes
+ * with the marker. The call itself, under its number, takes the offer back, and answers
+ * what was handed over: whoever did not get the marker makes it.
+ */
+enum wr_offer_word {
+    WR_OFFER_OK,
+    WR_OFFER_OFF,   /* none stands: others take the markers */
+    WR_OFFER_BEHIND /* that call was made before */
+};
+
+/* The two halves on a connection of the caller's: hold writes it with the next command,
+ * the wait. It stands for wait_ms. `free` and `ahead` do not matter. recv fails where no
+ * offer stands; with E_NO_REPLY nobody knows. mute: there is no answer to receive, and
+ * nobody knows either (wr_conn_hold_mute). */
+enum weir_err
+wr_store_offer_hold(struct wr_store *store, struct wr_queue *queue,
+                    const struct wr_reserve *want, int64_t wait_ms, struct wr_conn *conn,
+                    bool mute, struct weir_error *err) WEIR_MUST_CHECK;
+enum weir_err
+wr_store_offer_recv(struct wr_store *store, struct wr_queue *queue, struct wr_conn *conn,
+                    int64_t deadline_ms, enum wr_offer_word *word,
+                    struct weir_error *err) WEIR_MUST_CHECK;
+
+/* What a marker brings. */
+struct wr_handed {
+    int64_t call;
+    struct wr_delivery job; /* in the marker's text; its state says whose it is */
+};
+
+/* False: an ordinary marker. The text must outlive the job. */
+bool wr_handed_read(struct wr_span marker, struct wr_handed *out);
+/* For a marker that brings another worker's job: gives it back in that one's name, unless
+ * that has it. */
+enum weir_err
+wr_store_withdraw(struct wr_store *store, struct wr_queue *queue, const char *worker,
+                  int64_t call, struct weir_error *err) WEIR_MUST_CHECK;
 enum weir_err wr_store_ack(struct wr_store *store, struct wr_queue *queue,
                            const char *worker, const struct wr_answer *answers, size_t n,
                            enum wr_answered *out, struct weir_error *err) WEIR_MUST_CHECK;

@@ -39,7 +39,9 @@ struct wr_line {
     size_t doubt; /* jobs it may have claimed */
     size_t outstanding; /* claimed and not answered */
     struct wr_pending answers[WR_VERDICTS];
-    int64_t asked_ms; /* when it was called last */
+    int64_t asked_ms;       /* when it was called last */
+    char other_worker[100]; /* the last marker brought it a job by its call other_call */
+    int64_t other_call;     /* 0: none to give back */
 
     size_t rank; /* its place in the order of a strict worker */
     unsigned weight;
@@ -107,11 +109,13 @@ struct wr_io {
     bool released;   /* it was told to end, so that another can be posted */
     bool no_release; /* the server does not allow that */
     int64_t released_ms, rested_ms; /* rested_ms: since no marker was waited for */
-    /* A reserve that stands behind the wait, so that a wake brings jobs with it. */
-    struct wr_line *claim_line; /* NULL: none */
-    int64_t claim_call;
-    size_t claim_wanted;
-    bool claim_is_old; /* jobs may have come since it looked */
+    struct wr_line *offer_line;     /* its offer stands (io_offer.c); NULL: none does */
+    int64_t offer_call;
+    bool offer_unheard; /* its answer comes before the marker */
+    bool offer_again;   /* it failed, and would not with the next wait */
+    bool offers_well; /* the last one brought a job: the answer to the next can be spared
+                       */
+    bool may_mute;    /* the server allows that */
     int64_t polled_ms, shelved_ms;
     unsigned waits; /* that ended without a marker */
     int64_t posted_ms, block_ms, connect_ms, marker_lost_ms;
@@ -193,12 +197,23 @@ int64_t wr_io_printing_until(const struct wr_io *io);
 size_t wr_io_answers_n(const struct wr_io *io);
 /* Answers and claims of one queue. True if something was done. */
 bool wr_io_serve_line(struct wr_io *io, struct wr_line *l);
-/* Sends the claim behind the wait that was just sent; false if the connection broke. */
-bool wr_io_post_claim(struct wr_io *io, struct wr_line *l, int64_t now);
-/* Reads its answer, which comes right after the marker; false as above. */
-bool wr_io_take_claim(struct wr_io *io);
-/* The connection goes: its end is not known, so it is made again by another one. */
-void wr_io_doubt_claim(struct wr_io *io);
+
+/* ---- io_offer.c ---- */
+
+/* Writes an offer that goes with the wait, if one is to be made; false: no memory. */
+bool wr_io_hold_offer(struct wr_io *io);
+/* Reads its answer, once a reply has come; false: the connection broke. */
+bool wr_io_hear_offer(struct wr_io *io);
+/* The wait is over otherwise: nobody knows what became of the offer, so its call is made.
+ */
+void wr_io_doubt_offer(struct wr_io *io);
+/* The reply of the wait, a marker of this queue. True: it was the job of our offer, and
+ * the reply is taken. */
+bool wr_io_take_handed(struct wr_io *io, struct wr_line *l, struct wr_reply *reply);
+/* It brought another worker's job ... */
+void wr_io_note_marker(struct wr_line *l, const struct wr_handed *h);
+/* ... which is given back before anything else is asked of the queue. */
+void wr_io_give_back(struct wr_io *io, struct wr_line *l);
 
 /* ---- io_wait.c ---- */
 

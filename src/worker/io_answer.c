@@ -203,12 +203,10 @@ relay(struct wr_io *io, struct wr_line *l, const struct wr_run *run)
 }
 
 /* What ended may have let in a job that stood behind it, or stored the next of its chain,
- * in any queue: one that only drains looks once more before it ends. A claim that is
- * under way may have looked before. */
+ * in any queue: one that only drains looks once more before it ends. */
 static void
 ask_again(struct wr_io *io)
 {
-    io->claim_is_old = io->claim_line != NULL;
     for (struct wr_line *l = io->lines; l; l = l->next)
         l->maybe_ready = true;
 }
@@ -383,58 +381,6 @@ exchange(struct wr_io *io, struct wr_line *l)
     return true;
 }
 
-bool
-wr_io_post_claim(struct wr_io *io, struct wr_line *l, int64_t now)
-{
-    struct wr_reserve r = {
-        .worker = io->o->page->worker, .call = io->call, .lease_ms = io->w->lease_ms};
-
-    wr_io_want(io, l, 0, &r);
-    r.ahead = 0;
-    io->call++;
-    io->claim_line = l;
-    io->claim_call = r.call;
-    io->claim_wanted = r.free;
-    l->doubt = r.free;
-    io->doubt += l->doubt;
-    return wr_store_reserve_send(io->store, l->queue, &r, io->block,
-                                 now + wr_io_command_timeout(io), NULL) == WEIR_OK;
-}
-
-void
-wr_io_doubt_claim(struct wr_io *io)
-{
-    if (!io->claim_line)
-        return;
-    io->claim_line->repeat = io->claim_call;
-    io->claim_line = NULL;
-}
-
-bool
-wr_io_take_claim(struct wr_io *io)
-{
-    struct wr_line *l = io->claim_line;
-    struct wr_batch batch;
-    struct weir_error err = {0};
-    enum weir_err rc = wr_store_reserve_recv(io->store, l->queue, io->block,
-                                             wr_clock_ms() + wr_io_command_timeout(io),
-                                             &batch, &err);
-
-    if (rc != WEIR_OK) { /* the repeat says what is wrong, if it fails as well */
-        wr_batch_fini(&batch);
-        wr_io_doubt_claim(io);
-        return !wr_conn_is_broken(io->block);
-    }
-    note_failure(io, l, rc, &err);
-    io->claim_line = NULL;
-    io->doubt -= l->doubt;
-    l->doubt = 0;
-    take_batch(io, l, io->claim_wanted, &batch, io->posted_ms);
-    l->maybe_ready = l->maybe_ready || io->claim_is_old;
-    io->claim_is_old = false;
-    return true;
-}
-
 size_t
 wr_io_answers_n(const struct wr_io *io)
 {
@@ -457,12 +403,13 @@ may_release(const struct wr_io *io)
            wr_clock_ms() > io->deadline_ms - 500;
 }
 
-/* One claim at a time, else a repeat is not known again. And who waits for the one job of
+/* While an offer stands no other claim is made: by its number what was handed over would
+ * not be known again. And who waits for the one job of
  * an idle child does not wait for a look at a queue that was empty just now. */
 static bool
 only_answers(const struct wr_io *io, const struct wr_line *l)
 {
-    return l == io->claim_line ||
+    return l == io->offer_line ||
            (wr_io_slot_leads(io) && !l->maybe_ready && !l->owes_call && l->repeat == 0);
 }
 
@@ -478,6 +425,7 @@ wr_io_serve_line(struct wr_io *io, struct wr_line *l)
     struct wr_reserve r = {0};
     bool done = false;
 
+    wr_io_give_back(io, l);
     for (int kind = WR_VERDICT_ACK_THEN; kind < WR_VERDICTS; kind++) {
         if (l->answers[kind].n == 0 || (kind == WR_VERDICT_RELEASE && !may_release(io)))
             continue;

@@ -113,7 +113,7 @@ fill_run(struct wr_io *io, struct wr_run *run, struct wr_line *line,
     run->queue = line->queue;
     run->ref = ref;
     ref->refs++;
-    run->claimed_ms = wr_clock_ms(); /* the claim may have stood for seconds */
+    run->claimed_ms = wr_clock_ms(); /* an offer may have stood for seconds */
     run->stopped_ms = 0;
     run->took_ms = -1;
     run->facts[0] = '\0';

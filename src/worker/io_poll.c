@@ -32,6 +32,8 @@ send_polls(struct wr_io *io, struct wr_conn *conn, int64_t now, int64_t deadline
 static bool
 take_polls(struct wr_io *io, struct wr_conn *conn, int64_t deadline)
 {
+    struct wr_handed h;
+
     for (struct wr_line *l = io->lines; l; l = l->next) {
         struct wr_reply *reply;
 
@@ -41,6 +43,8 @@ take_polls(struct wr_io *io, struct wr_conn *conn, int64_t deadline)
             return false;
         l->owes_call = wr_reply_kind(reply) == WR_REPLY_STRING;
         l->maybe_ready = l->owes_call;
+        if (l->owes_call && wr_handed_read(wr_reply_span(reply), &h))
+            wr_io_note_marker(l, &h);
         wr_reply_free(reply);
     }
     return true;

@@ -5,8 +5,8 @@
  * UNBLOCK from the connection for commands. A marker that came just before is in its
  * reply as ever.
  *
- * With one queue the claim is sent right behind the wait: when a marker comes the server
- * runs it at once, and a start costs one way there and back less.
+ * With one queue an offer goes before the wait (io_offer.c): then a job that comes alone
+ * comes with the marker.
  */
 #include <stdio.h>
 #include <string.h>
@@ -37,7 +37,7 @@ wr_io_drop_block(struct wr_io *io)
     io->block = NULL;
     io->posted = io->released = false;
     io->rested_ms = wr_clock_ms();
-    wr_io_doubt_claim(io);
+    wr_io_doubt_offer(io);
     io->connect_ms = wr_clock_ms() + wr_backoff_ms(io->failures, WR_IO_AWAY_MAX_MS);
     for (struct wr_line *l = io->lines; l; l = l->next)
         l->maybe_ready = true; /* a marker may have been on its way to us */
@@ -101,6 +101,19 @@ ask_id(struct wr_io *io, int64_t deadline)
     return !wr_conn_is_broken(io->block);
 }
 
+/* Can it keep the answers to offers to itself? */
+static bool
+ask_mute(struct wr_io *io, int64_t deadline)
+{
+    struct wr_reply *reply = NULL;
+    enum weir_err rc = wr_conn_do(io->block, deadline, &reply, NULL, "CLIENT", "REPLY",
+                                  "ON", (char *)NULL);
+
+    wr_reply_free(reply);
+    io->may_mute = rc == WEIR_OK;
+    return !wr_conn_is_broken(io->block);
+}
+
 static bool
 open_block(struct wr_io *io, int64_t now)
 {
@@ -112,19 +125,10 @@ open_block(struct wr_io *io, int64_t now)
         most = LISTEN_OPEN_MS;
     deadline = now + most;
     if (wr_server_open(io->server, "weir-wait", deadline, &io->block, NULL) == WEIR_OK &&
-        (io->no_release || ask_id(io, deadline)))
+        (io->no_release || ask_id(io, deadline)) && ask_mute(io, deadline))
         return true;
     wr_io_drop_block(io);
     return false;
-}
-
-/* The lease of what comes counts from the time it was sent, as far as we know: it must be
- * long enough for that. A limit of jobs is not to be held while nothing comes. */
-static bool
-may_claim(const struct wr_io *io)
-{
-    return io->lines && !io->lines->next && io->lines->repeat == 0 && !io->w->jobs_left &&
-           io->w->lease_ms >= 3 * io->block_ms;
 }
 
 /* Hints stand first: markers that come without end do not keep them waiting. */
@@ -148,27 +152,22 @@ post(struct wr_io *io, int64_t ms, int64_t now)
 {
     struct wr_span argv[KEYS_MAX + 2];
     char seconds[24];
-    enum weir_err rc;
-    bool claims;
     size_t n;
 
     if (!open_block(io, now))
         return;
     io->block_ms = ms;
-    claims = io->watches && may_claim(io);
     n = fill_keys(io, argv);
     snprintf(seconds, sizeof(seconds), "%d.%03d", (int)(ms / 1000), (int)(ms % 1000));
     argv[n++] = wr_span_str(seconds);
-    rc = claims ? wr_conn_hold(io->block, argv, n, NULL)
-                : wr_conn_send(io->block, argv, n, now + wr_io_command_timeout(io), NULL);
-    if (rc != WEIR_OK) {
+    if (!wr_io_hold_offer(io) ||
+        wr_conn_send(io->block, argv, n, now + wr_io_command_timeout(io), NULL) !=
+            WEIR_OK) {
         wr_io_drop_block(io);
         return;
     }
     io->posted = true;
     io->posted_ms = now;
-    if (claims && !wr_io_post_claim(io, io->lines, now))
-        wr_io_drop_block(io);
 }
 
 /* Is there a queue with a slot whose marker the wait that stands would not take? */
@@ -306,16 +305,62 @@ wr_io_reply_until(const struct wr_io *io)
     return until;
 }
 
-/* A hint, or the marker of one of the queues. */
-static void
-take_key(struct wr_io *io, struct wr_span key)
+/* A hint, or the marker of one of the queues. True: the reply is taken. */
+static bool
+take_key(struct wr_io *io, struct wr_reply *reply)
 {
+    struct wr_span key = wr_reply_span(wr_reply_at(reply, 0));
+
     if (wr_span_same(key, wr_span_str(io->hint_key)))
         wr_lease_hint(io->o->lease);
     for (struct wr_line *l = io->lines; l; l = l->next) {
-        if (wr_span_same(key, wr_queue_wake_key(l->queue)))
-            l->owes_call = l->maybe_ready = true;
+        if (!wr_span_same(key, wr_queue_wake_key(l->queue)))
+            continue;
+        if (wr_io_take_handed(io, l, reply))
+            return true;
+        l->owes_call = l->maybe_ready = true;
     }
+    return false;
+}
+
+/* The wait has ended: by something that came, its time, or because it was told to. */
+static void
+take_reply(struct wr_io *io, struct wr_reply *reply)
+{
+    bool taken = false;
+
+    if (io->watches)
+        atomic_store(&io->o->page->contact_ms, wr_clock_ms());
+    io->timed_out = wr_reply_kind(reply) == WR_REPLY_NIL && io->watches && !io->released;
+    io->released = false;
+    if (io->timed_out)
+        look_without_marker(io);
+    else if (wr_reply_kind(reply) == WR_REPLY_ARRAY)
+        taken = take_key(io, reply);
+    if (!taken)
+        wr_reply_free(reply);
+    wr_io_doubt_offer(io);
+}
+
+/* True: the reply of the wait is there. What comes before it is read. */
+static bool
+has_come(struct wr_io *io)
+{
+    while (wr_conn_has_reply(io->block)) {
+        if (!io->offer_unheard)
+            return true;
+        if (!wr_io_hear_offer(io)) {
+            wr_io_drop_block(io);
+            return false;
+        }
+        if (io->offer_again)
+            release(io, wr_clock_ms());
+        if (!io->posted)
+            return false;
+    }
+    if (wr_clock_ms() > wr_io_reply_until(io))
+        wr_io_drop_block(io);
+    return false;
 }
 
 void
@@ -325,15 +370,12 @@ wr_io_take_marker(struct wr_io *io)
 
     if (!io->posted)
         return;
-    if (io->claim_line && !wr_io_may_claim(io)) {
-        wr_io_drop_block(io); /* it would still claim */
+    if (io->offer_line && !wr_io_may_claim(io)) {
+        wr_io_drop_block(io); /* it would still be taken */
         return;
     }
-    if (!wr_conn_has_reply(io->block)) {
-        if (wr_clock_ms() > wr_io_reply_until(io))
-            wr_io_drop_block(io);
+    if (!has_come(io))
         return;
-    }
     io->posted = false;
     if (io->watches) /* till now all were watched */
         io->polled_ms = io->rested_ms = wr_clock_ms();
@@ -343,15 +385,5 @@ wr_io_take_marker(struct wr_io *io)
         wr_io_drop_block(io);
         return;
     }
-    if (io->watches)
-        atomic_store(&io->o->page->contact_ms, wr_clock_ms());
-    io->timed_out = wr_reply_kind(reply) == WR_REPLY_NIL && io->watches && !io->released;
-    io->released = false;
-    if (io->timed_out)
-        look_without_marker(io);
-    else if (wr_reply_kind(reply) == WR_REPLY_ARRAY)
-        take_key(io, wr_reply_span(wr_reply_at(reply, 0)));
-    wr_reply_free(reply);
-    if (io->claim_line && !wr_io_take_claim(io))
-        wr_io_drop_block(io);
+    take_reply(io, reply);
 }

@@ -246,7 +246,7 @@ waits_for_two_seconds(void)
     return idle && atoi(idle + strlen(" idle=")) >= 2;
 }
 
-/* The claim that brings such a job was sent when the wait for it began. */
+/* The offer that brings such a job was sent when the wait for it began. */
 static void
 what_is_printed_after_a_long_wait_for_work_is_not_of_the_future_X09(void **state)
 {

@@ -178,7 +178,7 @@ delayed_jobs_go_on_within_three_seconds_when_the_leader_dies_T01(void **state)
     assert_in_range(longest, 0, 4000000); /* three seconds, and a busy machine */
 }
 
-/* The claim that stands behind the worker's wait is older than the job by then. */
+/* The offer that stands before the worker's wait is older than the job by then. */
 static void
 a_job_that_comes_after_a_long_wait_is_delivered_once_T06(void **state)
 {

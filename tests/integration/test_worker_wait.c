@@ -1,7 +1,7 @@
 /*
- * The wait of an idle worker and the claim right behind it, under fire: its connection is
- * cut again and again, before a job comes, after it, and between the marker and the
- * claim. And the wait of a busy one, for hints alone, which ends when a slot is free.
+ * The wait of an idle worker and the offer that goes before it, under fire: its
+ * connection is cut again and again, before a job comes, after it, and while it brings
+ * one. And the wait of a busy one, for hints alone, which ends when a slot is free.
  */
 #include "integration/worker_rig.h"
 
@@ -66,7 +66,18 @@ setup(void **state)
     return rig_setup(state);
 }
 
-/* One queue, and a lease that is long enough: then the claim stands behind the wait. */
+/* Offers are for queues that are there, and on a stream have their group. */
+static void
+make_queue(void)
+{
+    enum weir_cancel_result how;
+
+    rig_enqueue(JOB(), "first", "note");
+    assert_int_equal(weir_job_cancel(rig.client, "q", "first", &how, NULL), WEIR_OK);
+    redis_do(rig.server, "DEL weir:{q}:wake");
+}
+
+/* One queue, and a lease that is long enough: then an offer goes before the wait. */
 static void
 start_idle_worker_of(size_t slots)
 {
@@ -142,7 +153,7 @@ put(int i)
     rig_enqueue(JOB(), id, "note");
 }
 
-/* The marker is taken by a wait whose connection is gone before its claim. */
+/* The marker is taken by a wait whose connection is gone before it is heard of. */
 static void
 put_and_lose_the_marker(int i)
 {
@@ -166,7 +177,7 @@ check(int n)
     for (int i = 0; i < n; i++)
         assert_int_equal(shared->runs[i], 1);
     a = audit_of(rig.client, "q");
-    assert_int_equal(a.deliveries, n); /* none was lost with its claim */
+    assert_int_equal(a.deliveries, n); /* none was lost with its marker */
     assert_int_equal(a.reclaimed, 0);
 }
 
@@ -231,15 +242,25 @@ no_job_is_lost_that_trickles_in_while_the_wait_is_cut(void **state)
     check(n);
 }
 
-/* The claim has run, its answer never came: the repeat of the call gets the same jobs,
- * and they are nobody's loss. */
+/* Does the worker's offer stand? */
+static bool
+has_offer(void)
+{
+    const char *claims = redis_do(rig.server, "HVALS weir:{q}:claims");
+
+    return claims && strstr(claims, " offers ");
+}
+
+/* A job was handed over, the marker never came: the call itself gets it, and it is
+ * nobody's loss. */
 static void
-a_claim_whose_answer_was_lost_is_asked_for_again(void **state)
+a_job_whose_marker_was_lost_is_asked_for_by_its_call(void **state)
 {
     struct proxy *proxy = proxy_start(redis_server_socket(rig.server));
     int n = 20;
 
     (void)state;
+    make_queue();
     rig.url = proxy_url(proxy);
     start_idle_worker();
     for (int i = 0; i < n; i++) {
@@ -247,7 +268,7 @@ a_claim_whose_answer_was_lost_is_asked_for_again(void **state)
         int64_t begin;
 
         snprintf(id, sizeof(id), "%d", i);
-        AWAIT(wait_id() > 0);
+        AWAIT(wait_id() > 0 && has_offer());
         proxy_stall_named(proxy, "weir-wait");
         put(i);
         AWAIT(!rig_is(id, "ready"));
@@ -262,18 +283,19 @@ a_claim_whose_answer_was_lost_is_asked_for_again(void **state)
     proxy_stop(proxy);
 }
 
-/* As above, but the worker is told to end before it hears of the claim: the job goes back
+/* As above, but the worker is told to end before it hears of the job: it goes back
  * uncharged, and another worker has it soon. */
 static void
-a_claim_in_doubt_is_handed_back_by_a_worker_that_ends(void **state)
+a_job_in_doubt_is_handed_back_by_a_worker_that_ends(void **state)
 {
     struct proxy *proxy = proxy_start(redis_server_socket(rig.server));
     int64_t begin;
 
     (void)state;
+    make_queue();
     rig.url = proxy_url(proxy);
     start_idle_worker();
-    AWAIT(wait_id() > 0);
+    AWAIT(wait_id() > 0 && has_offer());
     proxy_stall_named(proxy, "weir-wait");
     put(0);
     AWAIT(!rig_is("0", "ready"));
@@ -351,14 +373,7 @@ a_cancel_is_heard_at_once_by_a_worker_that_ends_X01(void **state)
     assert_int_equal(rig_end(pid, 0), 0);
 }
 
-/* What stands behind the wait, unread: the claim. */
-static bool
-has_claim(void)
-{
-    return wait_field(" qbuf=") > 0;
-}
-
-/* A claim's lease would count from the begin of the wait. */
+/* The lease of a job that was handed over counts from the begin of the wait. */
 static void
 a_job_has_its_whole_lease_however_long_it_was_waited_for(void **state)
 {
@@ -368,7 +383,7 @@ a_job_has_its_whole_lease_however_long_it_was_waited_for(void **state)
     rig_start_with(
         (struct weir_worker_options){.queues = queues, .lease_ms = WAIT_LEASE_MS});
     AWAIT(wait_id() > 0);
-    assert_false(has_claim());
+    assert_false(has_offer());
     usleep(WAIT_LEASE_MS * 1000);
     rig_enqueue(JOB(), "0", "hold");
     AWAIT(shared->runs[0] > 0);
@@ -377,17 +392,18 @@ a_job_has_its_whole_lease_however_long_it_was_waited_for(void **state)
 }
 
 static void
-the_claim_stands_behind_the_wait_again_after_one_for_hints(void **state)
+an_offer_goes_before_the_wait_again_after_one_for_hints(void **state)
 {
     (void)state;
+    make_queue();
     start_idle_worker_of(1);
-    AWAIT(has_claim());
+    AWAIT(has_offer());
     rig_enqueue(JOB(), "0", "hold");
     AWAIT(shared->runs[0] > 0);
     AWAIT(wait_id() > 0);
-    assert_false(has_claim());
+    assert_false(has_offer());
     shared->go = 1;
-    AWAIT(has_claim());
+    AWAIT(has_offer());
     check(1);
 }
 
@@ -455,13 +471,13 @@ main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, rig_teardown)
     const struct CMUnitTest tests[] = {
         TEST(each_job_starts_soon_whenever_the_wait_is_cut),
-        TEST(a_claim_whose_answer_was_lost_is_asked_for_again),
-        TEST(a_claim_in_doubt_is_handed_back_by_a_worker_that_ends),
+        TEST(a_job_whose_marker_was_lost_is_asked_for_by_its_call),
+        TEST(a_job_in_doubt_is_handed_back_by_a_worker_that_ends),
         TEST(no_job_is_lost_that_trickles_in_while_the_wait_is_cut),
         TEST(a_cancel_is_heard_at_once_by_a_worker_that_has_no_slot_free_X01),
         TEST(a_cancel_is_heard_at_once_by_a_worker_that_ends_X01),
         TEST(a_job_has_its_whole_lease_however_long_it_was_waited_for),
-        TEST(the_claim_stands_behind_the_wait_again_after_one_for_hints),
+        TEST(an_offer_goes_before_the_wait_again_after_one_for_hints),
         TEST(a_slot_that_gets_free_is_filled_as_soon_as_a_job_comes),
         TEST(so_it_is_while_the_wait_is_cut),
         TEST(so_it_is_where_no_wait_may_be_told_to_end),

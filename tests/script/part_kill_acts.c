@@ -8,7 +8,10 @@
 #include "client/client_internal.h"
 #include "model/follow.h"
 #include "script/rig.h"
+#include "store/call.h"
 #include "store/cron.h"
+
+#define KILL_CALL 700 /* of reserve: the worker makes it, or offers it */
 
 /* ---- what is called ---- */
 
@@ -83,7 +86,7 @@ static enum weir_err
 act_reserve(struct kill_actor *a)
 {
     struct wr_reserve how = {
-        .worker = KILL_WORKER, .call = 700, .free = 1, .lease_ms = RIG_LEASE};
+        .worker = KILL_WORKER, .call = KILL_CALL, .free = 1, .lease_ms = RIG_LEASE};
     struct wr_batch batch;
     enum weir_err rc = wr_store_reserve(a->store, a->queue, &how, &batch, &a->err);
 
@@ -108,7 +111,7 @@ static enum weir_err
 act_exchange(struct kill_actor *a)
 {
     struct wr_reserve how = {
-        .worker = KILL_WORKER, .call = 700, .free = 1, .lease_ms = RIG_LEASE};
+        .worker = KILL_WORKER, .call = KILL_CALL, .free = 1, .lease_ms = RIG_LEASE};
     struct wr_answer answer = answer_of("A");
     enum wr_answered word;
     struct wr_batch batch;
@@ -344,6 +347,31 @@ act_migrate(struct kill_actor *a)
     return rc;
 }
 
+static enum weir_err
+act_offer(struct kill_actor *a)
+{
+    struct wr_call c;
+    enum weir_err rc;
+
+    wr_call_init(&c, a->store, a->queue, wr_pair_offer);
+    wr_call_now(&c);
+    wr_call_str(&c, KILL_WORKER);
+    wr_call_int(&c, KILL_CALL);
+    wr_call_int(&c, RIG_LEASE);
+    wr_call_int(&c, 5000);
+    wr_call_str(&c, "");
+    wr_call_int(&c, 0);
+    rc = wr_call_run(&c, &a->err);
+    wr_call_fini(&c);
+    return rc;
+}
+
+static enum weir_err
+act_withdraw(struct kill_actor *a)
+{
+    return wr_store_withdraw(a->store, a->queue, KILL_WORKER, KILL_CALL, &a->err);
+}
+
 /* ---- what was before, and what must be in the end ---- */
 
 void
@@ -526,6 +554,75 @@ must_have_moved(void)
     assert_string_equal(rig_take(KILL_WORKER, 9)->ids, "A B");
 }
 
+/* B runs. */
+static void
+nothing_waits(void)
+{
+    rig_put("B");
+    assert_string_equal(rig_take("other", 1)->ids, "B");
+    redis_do(rig.redis, "DEL %s", rig_key(WR_QUEUE_KEY_wake));
+}
+
+static void
+one_is_offered(void)
+{
+    struct kill_actor a = {.store = rig.store, .queue = rig.queue};
+
+    nothing_waits();
+    assert_int_equal(act_offer(&a), WEIR_OK);
+}
+
+static void
+one_is_handed_over(void)
+{
+    one_is_offered();
+    rig_put("A");
+}
+
+/* Who waits hears of it by the marker, or by the call. */
+static void
+must_be_handed_over(void)
+{
+    struct wr_reserve how = {
+        .worker = KILL_WORKER, .call = KILL_CALL, .free = 1, .lease_ms = RIG_LEASE};
+
+    assert_string_equal(redis_do(rig.redis, "LLEN %s", rig_key(WR_QUEUE_KEY_wake)), "1");
+    assert_string_equal(rig_state("A").worker, KILL_WORKER);
+    assert_string_equal(rig_take_how(&how)->ids, "A");
+    assert_int_equal(rig_ack(KILL_WORKER, "A"), WR_ANSWERED_OK);
+}
+
+static void
+must_be_handed_over_to_be_waited_for(void)
+{
+    must_be_waited_for();
+    must_be_handed_over();
+}
+
+static void
+the_next_must_be_handed_over(void)
+{
+    rig_put("A");
+    must_be_handed_over();
+}
+
+/* Once: what it got by its call nobody takes back. */
+static void
+must_be_known_to_its_worker(void)
+{
+    struct kill_actor a = {.store = rig.store, .queue = rig.queue};
+
+    assert_int_equal(act_withdraw(&a), WEIR_OK);
+    must_be_handed_over();
+}
+
+static void
+must_wait_again(void)
+{
+    assert_true(rig_has_marker());
+    assert_string_equal(rig_take("other", 9)->ids, "A");
+}
+
 const struct kill_act kill_acts[] = {
     {"enqueue", kill_no_world, act_enqueue, "JR", "enqueued", 1, kill_must_be_registered},
     {"enqueue many", kill_no_world, act_enqueue_many, "JR", "enqueued", 3,
@@ -534,6 +631,14 @@ const struct kill_act kill_acts[] = {
      kill_must_be_registered},
     {"call", kill_no_world, act_call, "JR", "enqueued", 1, must_be_waited_for},
     {"replace", kill_two_wait, act_replace, "JR", "enqueued", 2, must_be_new},
+    {"offer", nothing_waits, act_offer, "", "enqueued", 1, the_next_must_be_handed_over},
+    {"enqueue, handed over", one_is_offered, act_enqueue, "JPS", "deliveries", 2,
+     must_be_handed_over},
+    {"call, handed over", one_is_offered, act_call, "JPS", "deliveries", 2,
+     must_be_handed_over_to_be_waited_for},
+    {"reserve, handed over", one_is_handed_over, act_reserve, "JPS", "deliveries", 2,
+     must_be_known_to_its_worker},
+    {"withdraw", one_is_handed_over, act_withdraw, "JRS", "released", 1, must_wait_again},
     {"promote", one_is_due, act_promote, "JR", "promoted", 1, kill_no_world},
     {"reserve", kill_two_wait, act_reserve, "JPS", "deliveries", 1, kill_no_world},
     {"exchange", kill_one_runs, act_exchange, "", "deliveries", 2, kill_no_world},

@@ -18,7 +18,9 @@
  * R1 R2 ready, T1 with a tombstone, P1 P2 P3 processing by w (P2 keeps its result, P3 is
  * flagged), W1 of type odd waits for the end of P2, L1 delayed, X1 dead, K1 kept. PN
  * stands for the token of that delivery. The cron entry E is due and its last job waits,
- * F is paused; REV is the revision of both.
+ * F is paused; REV is the revision of both. If it is idle, nothing waits there but
+ * workers: z has what waited, to o the job H was handed over, to p the job I, which is
+ * flagged, and q would take the next one.
  */
 #define REV "1796000000000"
 #define TICK "1796000010000"
@@ -33,109 +35,121 @@
         LONG_256 LONG_256 LONG_256 LONG_256 LONG_256 LONG_256
 static const struct row {
     const char *script;
-    bool paused;
+    enum world {
+        BUSY,
+        PAUSED,
+        IDLE
+    } world;
     const char *args[ARGS_MAX];
 } rows[] = {
-    {"enqueue", false, {NOW, "c", "9", "m", "N", "1 t", "\nx", "7 key"}},
-    {"enqueue", false, {NOW, "c", "9", "m", "N", "1 " LONG_256, "\n" LONG_3840, ""}},
-    {"enqueue", false, {NOW, "", "0", "m", "N", "1 t", "\nx", "0 u2 l"}},
+    {"enqueue", BUSY, {NOW, "c", "9", "m", "N", "1 t", "\nx", "7 key"}},
+    {"enqueue", BUSY, {NOW, "c", "9", "m", "N", "1 " LONG_256, "\n" LONG_3840, ""}},
+    {"enqueue", BUSY, {NOW, "", "0", "m", "N", "1 t", "\nx", "0 u2 l"}},
     {"schedule",
-     false,
+     BUSY,
      {NOW, "c", "9", "m", "N", "1 t", "\nx", "", "+9", "M", "1 t", "\nx", "7 key", ""}},
-    {"replace", false, {NOW, "c", "9", "R1", "1 t", "\ny", "7 key", ""}},
-    {"replace", false, {NOW, "", "0", "R2", "1 t", "\ny", "", "+5"}},
-    {"replace", false, {NOW, "", "0", "K1", "1 t", "\ny", "", ""}},
-    {"replace", false, {NOW, "", "0", "W1", "1 " LONG_256, "\n" LONG_3840, "7 key", ""}},
-    {"replace", false, {NOW, "", "0", "W1", "1 t", "\ny", "0 u2 l", "+5"}},
-    {"replace", false, {NOW, "", "0", "L1", "1 t", "\ny", "", "+1"}},
-    {"farewell", false, {"c"}},
-    {"promote", false, {NOW, "10"}},
-    {"reserve", false, {NOW, "v", "1", "2", "1", "9000", "99999", "", "0"}},
-    {"reserve", false, {NOW, "v", "1", "0", "0", "9000", "99999", "", "0"}},
-    {"reserve", false, {NOW, "w", "5", "2", "0", "9000", "99999", "", "0"}},
-    {"reserve", false, {NOW, "v", "1", "2", "1", "9000", "99999", " other ", "0"}},
-    {"reserve", true, {NOW, "v", "1", "2", "0", "9000", "99999", "", "0"}},
+    {"replace", BUSY, {NOW, "c", "9", "R1", "1 t", "\ny", "7 key", ""}},
+    {"replace", BUSY, {NOW, "", "0", "R2", "1 t", "\ny", "", "+5"}},
+    {"replace", BUSY, {NOW, "", "0", "K1", "1 t", "\ny", "", ""}},
+    {"replace", BUSY, {NOW, "", "0", "W1", "1 " LONG_256, "\n" LONG_3840, "7 key", ""}},
+    {"replace", BUSY, {NOW, "", "0", "W1", "1 t", "\ny", "0 u2 l", "+5"}},
+    {"replace", BUSY, {NOW, "", "0", "L1", "1 t", "\ny", "", "+1"}},
+    {"farewell", BUSY, {"c"}},
+    {"promote", BUSY, {NOW, "10"}},
+    {"reserve", BUSY, {NOW, "v", "1", "2", "1", "9000", "99999", "", "0"}},
+    {"reserve", BUSY, {NOW, "v", "1", "0", "0", "9000", "99999", "", "0"}},
+    {"reserve", BUSY, {NOW, "w", "5", "2", "0", "9000", "99999", "", "0"}},
+    {"reserve", BUSY, {NOW, "v", "1", "2", "1", "9000", "99999", " other ", "0"}},
+    {"reserve", PAUSED, {NOW, "v", "1", "2", "0", "9000", "99999", "", "0"}},
     {"exchange",
-     false,
+     BUSY,
      {NOW, "w", "9", "2", "0", "9000", "99999", "", "0", "P1", "PN", "", "", "P2", "PN",
       "out", "wall:5"}},
     {"exchange",
-     false,
+     BUSY,
      {NOW, "w", "9", "9", "0", "9000", "99999", "! odd ", "0", "P2", "PN", "", ""}},
     {"exchange",
-     true,
+     PAUSED,
      {NOW, "w", "9", "0", "0", "9000", "99999", "", "0", "P2", "PN", "out", ""}},
-    {"extend", false, {NOW, "w", "9000", "P1", "PN", "0"}},
-    {"progress", false, {"w", "P1", "PN", "half", ""}},
+    {"extend", BUSY, {NOW, "w", "9000", "P1", "PN", "0"}},
+    {"progress", BUSY, {"w", "P1", "PN", "half", ""}},
     {"log",
-     false,
+     BUSY,
      {"w", "9", "9", "9", "4", "99", "P1", "PN", "0", "0", "text", "P2", "PN", "0", "1",
       "x"}},
-    {"output", false, {"P1", "", "0", "100"}},
-    {"ack", false, {NOW, "w", "P1", "PN", "", "", "P2", "PN", "out", "wall:5"}},
+    {"output", BUSY, {"P1", "", "0", "100"}},
+    {"ack", BUSY, {NOW, "w", "P1", "PN", "", "", "P2", "PN", "out", "wall:5"}},
     {"ack_then",
-     false,
+     BUSY,
      {NOW, "w", "P1", "PN", "", "", "ch\nx", "P2", "PN", "out", "", "ch\ny"}},
-    {"outbox", false, {NOW, "0", "10"}},
-    {"outbox_done", false, {"7"}},
+    {"outbox", BUSY, {NOW, "0", "10"}},
+    {"outbox_done", BUSY, {"7"}},
     {"retry",
-     false,
+     BUSY,
      {NOW, "w", "P1", "PN", "5", "failed", "x", "wall:5", "P3", "PN", "5", "failed", "x",
       ""}},
     {"bury",
-     false,
+     BUSY,
      {NOW, "w", "P1", "PN", "permanent", "x", "wall:5", "P3", "PN", "permanent", "x",
       ""}},
-    {"bury", false, {NOW, "w", "P2", "PN", "permanent", "x", ""}},
-    {"release", false, {NOW, "w", "P1", "PN", "wall:5", "P3", "PN", ""}},
-    {"reclaim", false, {NOW, "9000", "10", NOW, "0", "60000", "10"}},
-    {"reclaim", false, {NOW, "9000", "", "", "1", "1", "10"}},
-    {"reclaim_held", false, {NOW, "w", "", "P1", "PN", "1"}},
-    {"forget", false, {"1996000000000", "10", "100", "100000"}},
-    {"sweep", false, {"1996000000000", "1", "0", "0", "10"}},
-    {"cancel", false, {NOW, "R1", "L1", "P1", "X1", "K1", "none"}},
-    {"cancel", false, {NOW, "W1"}},
-    {"reschedule", false, {NOW, "L1", ""}},
-    {"reschedule", false, {NOW, "W1", "+700"}},
-    {"reschedule", false, {NOW, "R2", "+700"}},
-    {"replay", false, {"10", "", "0", "X1"}},
-    {"replay", false, {"10", "", "0"}},
-    {"trim", false, {NOW, "10", "0", "1", "0"}},
-    {"purge", false, {"10", "", "X1"}},
-    {"pause", false, {NOW, "me", "-"}},
-    {"resume", true, {NULL}},
-    {"create", false, {"m", "kept_max", "5"}},
-    {"drop", false, {NOW, "60000", ""}},
-    {"migrate", false, {NOW, "list", "me", "10", "99999"}},
-    {"migrate", false, {NOW, "stream", "me", "10", "99999"}},
-    {"audit", false, {NOW}},
-    {"inspect", false, {NOW, "R1", "100"}},
-    {"browse", false, {NOW, "ready", "0", "10"}},
-    {"locate", false, {"1", "R1", "P1"}},
-    {"walk", false, {"jobs", "0", "10"}},
-    {"walk", false, {"stream", "0", "10"}},
-    {"walk", false, {"ids", "0", "10"}},
-    {"repair", false, {NOW, "stream", "0", "10"}},
-    {"repair", false, {NOW, "ids", "0", "10"}},
-    {"repair", false, {NOW, "sums", "0", "10"}},
-    {"cron_put", false, {NOW, "N", "0", NEXT, "9", "spec=x zone=z\n1 t\nx"}},
-    {"cron_put", false, {NOW, "E", "", NEXT, "9", "spec=x zone=z\n1 t\nx"}},
-    {"cron_remove", false, {NOW, "E", ""}},
-    {"cron_pause", false, {NOW, "E"}},
-    {"cron_resume", false, {NOW, "F", REV, NEXT}},
-    {"cron_fire", false, {NOW, "E", REV, TICK, TICK, NEXT, "", "0"}},
-    {"cron_fire", true, {NOW, "E", REV, TICK, TICK, NEXT, "@" NEXT, "2"}},
-    {"cron_fire", false, {NOW, "E", REV, TICK, "", NEXT, "", "2"}},
-    {"cron_run", false, {NOW, "E", "run", "1"}},
-    {"cron_list", false, {NOW, "", "0", "10"}},
-    {"cron_list", false, {NOW, "", "0", "10", "E"}},
+    {"bury", BUSY, {NOW, "w", "P2", "PN", "permanent", "x", ""}},
+    {"release", BUSY, {NOW, "w", "P1", "PN", "wall:5", "P3", "PN", ""}},
+    {"reclaim", BUSY, {NOW, "9000", "10", NOW, "0", "60000", "10"}},
+    {"reclaim", BUSY, {NOW, "9000", "", "", "1", "1", "10"}},
+    {"reclaim_held", BUSY, {NOW, "w", "", "P1", "PN", "1"}},
+    {"forget", BUSY, {"1996000000000", "10", "100", "100000"}},
+    {"sweep", BUSY, {"1996000000000", "1", "0", "0", "10"}},
+    {"cancel", BUSY, {NOW, "R1", "L1", "P1", "X1", "K1", "none"}},
+    {"cancel", BUSY, {NOW, "W1"}},
+    {"reschedule", BUSY, {NOW, "L1", ""}},
+    {"reschedule", BUSY, {NOW, "W1", "+700"}},
+    {"reschedule", BUSY, {NOW, "R2", "+700"}},
+    {"replay", BUSY, {"10", "", "0", "X1"}},
+    {"replay", BUSY, {"10", "", "0"}},
+    {"trim", BUSY, {NOW, "10", "0", "1", "0"}},
+    {"purge", BUSY, {"10", "", "X1"}},
+    {"pause", BUSY, {NOW, "me", "-"}},
+    {"resume", PAUSED, {NULL}},
+    {"create", BUSY, {"m", "kept_max", "5"}},
+    {"drop", BUSY, {NOW, "60000", ""}},
+    {"migrate", BUSY, {NOW, "list", "me", "10", "99999"}},
+    {"migrate", BUSY, {NOW, "stream", "me", "10", "99999"}},
+    {"audit", BUSY, {NOW}},
+    {"inspect", BUSY, {NOW, "R1", "100"}},
+    {"browse", BUSY, {NOW, "ready", "0", "10"}},
+    {"locate", BUSY, {"1", "R1", "P1"}},
+    {"walk", BUSY, {"jobs", "0", "10"}},
+    {"walk", BUSY, {"stream", "0", "10"}},
+    {"walk", BUSY, {"ids", "0", "10"}},
+    {"repair", BUSY, {NOW, "stream", "0", "10"}},
+    {"repair", BUSY, {NOW, "ids", "0", "10"}},
+    {"repair", BUSY, {NOW, "sums", "0", "10"}},
+    {"cron_put", BUSY, {NOW, "N", "0", NEXT, "9", "spec=x zone=z\n1 t\nx"}},
+    {"cron_put", BUSY, {NOW, "E", "", NEXT, "9", "spec=x zone=z\n1 t\nx"}},
+    {"cron_remove", BUSY, {NOW, "E", ""}},
+    {"cron_pause", BUSY, {NOW, "E"}},
+    {"cron_resume", BUSY, {NOW, "F", REV, NEXT}},
+    {"cron_fire", BUSY, {NOW, "E", REV, TICK, TICK, NEXT, "", "0"}},
+    {"cron_fire", PAUSED, {NOW, "E", REV, TICK, TICK, NEXT, "@" NEXT, "2"}},
+    {"cron_fire", BUSY, {NOW, "E", REV, TICK, "", NEXT, "", "2"}},
+    {"cron_run", BUSY, {NOW, "E", "run", "1"}},
+    {"cron_list", BUSY, {NOW, "", "0", "10"}},
+    {"cron_list", BUSY, {NOW, "", "0", "10", "E"}},
     {"call",
-     false,
+     BUSY,
      {NOW, "c", "9", "m", "ch/1", "9000", "N", "1 t", "\nx", "7 key", "+9"}},
-    {"call", false, {NOW, "", "0", "m", "ch/1", "9000", "N", "1 t", "\nx", "0 u2 l", ""}},
-    {"call", false, {NOW, "", "0", "m", "ch/1", "9000", "R2", "1 t", "\nx", "", ""}},
-    {"wait", false, {NOW, "R2", "ch/1", "9000", ""}},
-    {"wait", false, {NOW, "new", "ch/2", "9000", "1"}},
+    {"call", BUSY, {NOW, "", "0", "m", "ch/1", "9000", "N", "1 t", "\nx", "0 u2 l", ""}},
+    {"call", BUSY, {NOW, "", "0", "m", "ch/1", "9000", "R2", "1 t", "\nx", "", ""}},
+    {"wait", BUSY, {NOW, "R2", "ch/1", "9000", ""}},
+    {"wait", BUSY, {NOW, "new", "ch/2", "9000", "1"}},
+    {"enqueue", IDLE, {NOW, "c", "9", "m", "N", "1 t", "\nx", ""}},
+    {"enqueue", IDLE, {NOW, "", "0", "m", "\tN", "1 t", " keep=5\nx", ""}},
+    {"call", IDLE, {NOW, "c", "9", "m", "ch/1", "9000", "N", "1 t", "\nx", "", ""}},
+    {"offer", BUSY, {NOW, "w", "9", "9000", "5000", "", "0"}},
+    {"offer", IDLE, {NOW, "q", "9", "9000", "5000", " t ", "0"}},
+    {"withdraw", IDLE, {NOW, "o", "3"}},
+    {"withdraw", IDLE, {NOW, "p", "3"}},
+    {"reserve", IDLE, {NOW, "o", "3", "1", "0", "9000", "99999", "", "0"}},
 };
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
 
@@ -148,7 +162,28 @@ put_with(const char *id, const char *options, const char *unique, const char *du
 }
 
 static void
-make_world(bool paused)
+hand_over(const char *worker, const char *id)
+{
+    assert_string_equal(
+        rig_script("offer", REV, worker, "3", "90000", "90000", "", "0", NULL), "OK");
+    rig_put(id);
+    assert_string_equal(rig_where(id), "JPS");
+    redis_do(rig.redis, "DEL %s", rig_key(WR_QUEUE_KEY_wake));
+}
+
+static void
+make_idle(void)
+{
+    rig_take("z", 9);
+    hand_over("o", "H");
+    hand_over("p", "I");
+    rig_cancel("I");
+    rig_script("wait", NOW, "I", "ch/9", "9000", "", NULL);
+    rig_script("offer", REV, "q", "3", "90000", "90000", "", "0", NULL);
+}
+
+static void
+make_world(const struct row *row)
 {
     static const char *const waited[] = {"P1", "P2", "P3", "R1"};
 
@@ -177,10 +212,12 @@ make_world(bool paused)
     rig_script("cron_run", REV, "E", "last", NULL);
     for (int i = 0; i < 4; i++)
         rig_script("wait", NOW, waited[i], "ch/9", "9000", "", NULL);
-    if (paused)
+    if (row->world == PAUSED)
         rig_pause();
     redis_do(rig.redis, "DEL %s %s", rig_key(WR_QUEUE_KEY_wake),
              rig_key(WR_QUEUE_KEY_due));
+    if (row->world == IDLE)
+        make_idle();
 }
 
 static const char *
@@ -250,7 +287,7 @@ every_row_is_answered_as_it_should_be(void **state)
     for (size_t r = 0; r < ROWS; r++) {
         const char *reply;
 
-        make_world(rows[r].paused);
+        make_world(&rows[r]);
         reply = run_row(&rows[r]);
         if (strncmp(reply, "ERR", 3) == 0 || strncmp(reply, "ENGINE", 6) == 0 ||
             strncmp(reply, "NOQUEUE", 7) == 0 || strncmp(reply, "CORRUPT", 7) == 0)
@@ -274,7 +311,7 @@ a_foreign_key_stops_every_script_before_its_first_write(void **state)
             const char *reply;
             bool is_text;
 
-            make_world(rows[r].paused);
+            make_world(&rows[r]);
             is_text = strcmp(redis_do(rig.redis, "TYPE %s", key), "string") == 0;
             redis_do(rig.redis, "DEL %s", key);
             redis_do(rig.redis, is_text ? "LPUSH %s x" : "SET %s x", key);
@@ -291,13 +328,37 @@ a_foreign_key_stops_every_script_before_its_first_write(void **state)
     assert_true(stopped > 250);
 }
 
+/* Else the test above would say nothing of them. */
+static void
+what_hands_a_job_over_and_takes_it_back_has_a_world_to_do_so(void **state)
+{
+    size_t handed = 0, taken_back = 0;
+
+    (void)state;
+    for (size_t r = 0; r < ROWS; r++) {
+        int64_t before, released;
+
+        if (rows[r].world != IDLE)
+            continue;
+        make_world(&rows[r]);
+        before = rig_stat("deliveries");
+        released = rig_stat("released") + rig_stat("cancelled_processing");
+        run_row(&rows[r]);
+        handed += rig_stat("deliveries") > before;
+        taken_back += rig_stat("released") + rig_stat("cancelled_processing") > released;
+        rig_assert_equations(0);
+    }
+    assert_int_equal(handed, 3);
+    assert_int_equal(taken_back, 2);
+}
+
 /* The one behind it in its line is too late, and is seen only when this one has ended. */
 static void
 a_foreign_key_stops_an_exchange_that_lets_another_in(void **state)
 {
     static const struct row row = {
         "exchange",
-        false,
+        BUSY,
         {NOW, "w", "9", "2", "0", "9000", "99999", "", "0", "A", "PN", "", ""}};
     const struct wr_script *s = rig_script_of("exchange");
 
@@ -370,7 +431,7 @@ every_script_respects_another_engine_A21(void **state)
 
         if (!asks_for_the_engine(rows[r].script))
             continue;
-        make_world(rows[r].paused);
+        make_world(&rows[r]);
         redis_do(rig.redis, "HSET %s engine other", rig_key(WR_QUEUE_KEY_config));
         snprintf(before, sizeof(before), "%s", snapshot());
         assert_memory_equal(run_row(&rows[r]), "ENGINE", 6);
@@ -401,10 +462,10 @@ scripts_of_no_engine_serve_each_of_them_A21(void **state)
         if (strncmp(rig_script_of(rows[r].script)->name, "common/", 7) != 0 ||
             (rows[r].args[0] && strcmp(rows[r].args[0], "stream") == 0))
             continue; /* entries have other ids in another world */
-        make_world(rows[r].paused);
+        make_world(&rows[r]);
         copy_answer(wanted, sizeof(wanted), run_row(&rows[r]));
         for (size_t e = 0; e < 2; e++) {
-            make_world(rows[r].paused);
+            make_world(&rows[r]);
             redis_do(rig.redis, "HSET %s engine %s", rig_key(WR_QUEUE_KEY_config),
                      engines[e]);
             copy_answer(got, sizeof(got), run_row(&rows[r]));
@@ -422,7 +483,7 @@ no_script_makes_a_queue_again_whose_config_is_gone_A21b(void **state)
 
         if (!asks_for_the_engine(rows[r].script))
             continue;
-        make_world(rows[r].paused);
+        make_world(&rows[r]);
         redis_do(rig.redis, "DEL %s", rig_key(WR_QUEUE_KEY_config));
         snprintf(before, sizeof(before), "%s", snapshot());
         assert_memory_equal(run_row(&rows[r]), "CORRUPT", 7);
@@ -460,7 +521,7 @@ nothing_that_is_counted_has_a_time_to_live_T09(void **state)
     char keys[4096], *save = NULL;
 
     (void)state;
-    make_world(false);
+    make_world(&rows[0]);
     rig_pass(20000);
     rig_promote(9);
     rig_reclaim();
@@ -510,7 +571,7 @@ a_full_server_refuses_new_jobs_and_can_be_drained_F17(void **state)
     for (size_t r = 0; r < ROWS; r++) {
         const char *reply;
 
-        make_world(rows[r].paused);
+        make_world(&rows[r]);
         redis_do(rig.redis, "CONFIG SET maxmemory 1");
         reply = run_row(&rows[r]);
         redis_do(rig.redis, "CONFIG SET maxmemory 0");
@@ -519,7 +580,7 @@ a_full_server_refuses_new_jobs_and_can_be_drained_F17(void **state)
         if (!drains(rows[r].script))
             assert_memory_equal(reply, "ERR OOM", 7);
     }
-    make_world(false);
+    make_world(&rows[0]);
     redis_do(rig.redis, "CONFIG SET maxmemory 1");
     assert_int_equal(wr_store_enqueue(rig.store, rig.queue, &rig.channel, &item, 1, &out,
                                       NULL, &rig.err),
@@ -769,6 +830,7 @@ main(void)
         RIG_TEST(every_script_has_a_row),
         RIG_TEST(every_row_is_answered_as_it_should_be),
         RIG_TEST(a_foreign_key_stops_every_script_before_its_first_write),
+        RIG_TEST(what_hands_a_job_over_and_takes_it_back_has_a_world_to_do_so),
         RIG_TEST(a_foreign_key_stops_an_exchange_that_lets_another_in),
         RIG_TEST(a_foreign_key_is_reported_as_corrupt),
         RIG_TEST(every_script_respects_another_engine_A21),

@@ -14,9 +14,9 @@ end
 local function admit_look(k, has_due)
   k.marked, k.has_tombs = false, false
   k.empty = redis.call('EXISTS', k.jobs, k.ready, k.tombs, k.processing, k.delayed, k.dead, k.kept,
-                       k.wake, k.waiters or k.wake) == 0
+                       k.wake, k.waiters or k.wake, k.state or k.wake) == 0
   if not k.empty then
-    touch('LLEN', k.ready)
+    k.ready_n = redis.call('LLEN', k.ready)
     k.marked = redis.call('LLEN', k.wake) > 0
     k.has_tombs = redis.call('HLEN', k.tombs) > 0
   end

@@ -90,6 +90,7 @@ end
 
 -- arrivals_store(k, d): the records of d and their places. Answers, as notes, the entry of
 -- each job whose id it is, where that does not just follow the one of the job before.
+-- k.arrived: the entries.
 local function arrivals_store(k, d)
   local records, ids, bodies, notes, n, after, made_up = {}, {}, {}, {}, 0, nil, k.made_up or {}
   local waits = #d.delayed > 0 and {}
@@ -116,6 +117,7 @@ local function arrivals_store(k, d)
     return notes
   end
   local entries = ready_add(k, ids, bodies)
+  k.arrived = entries
   local again = next(made_up) and (named or k.ids_n > 0 or k.jobs_n > 0)
     and arrivals_again(k, ids, bodies, entries)
   for i = 1, n do

@@ -13,7 +13,7 @@ setup() {
     export WEIR_URL=unix:///nowhere
     "$WEIR" explain --json >all
     [ "$(jq -r '.engine + "/" + .transition' all | sort | uniq -d)" = '' ]
-    for t in enqueue reserve exchange ack retry bury release extend promote reclaim cancel; do
+    for t in enqueue offer withdraw reserve exchange ack retry bury release extend promote reclaim cancel; do
         for e in list stream; do
             jq -se --arg t "$t" --arg e "$e" 'any(.transition == $t and .engine == $e)' all >/dev/null
         done
@@ -31,6 +31,8 @@ setup() {
         '["n:{mail}:processing","ZSET",["ZREM"]]' ]
     [[ "$(jq -r '.wakes[].whom' ack)" == *"weir job wait"* ]]
     [[ "$("$WEIR" explain enqueue --json | jq -r '.wakes[].whom')" == *"one worker"* ]]
+    "$WEIR" explain enqueue call --json |
+        jq -se 'all(any(.moves[]; . == {from: "none", to: "processing"}))' >/dev/null
     [ "$("$WEIR" explain hint --json | jq -r '.keys[0].key')" = "$WEIR_NAMESPACE:worker:WORKER:hint" ]
 }
 
@@ -96,6 +98,12 @@ print("calls", calls)
 PY
 }
 
+# To the worker, if that waits already.
+one_is_handed_over() {
+    "$WEIR" enqueue t 'x' --wait >/dev/null
+    grep -q ' handed' monitor
+}
+
 # Most transitions of a queue of this engine, watched.
 compare_with_monitor() {
     command -v python3 >/dev/null || skip "needs python3"
@@ -123,6 +131,7 @@ compare_with_monitor() {
     "$WEIR" job show plain >/dev/null
     "$WEIR" job logs plain >/dev/null
     "$WEIR" dead purge fails --yes
+    until_true one_is_handed_over
     [ "$("$WEIR" audit --json | jq -r .engine)" = "$1" ]
     "$WEIR" audit --deep >/dev/null
     kill "$worker"
