@@ -56,7 +56,7 @@ ended_touch(k)
 held_touch(k)
 remove_touch(k)
 touch('LLEN', wake)
-touch('HLEN', stats)
+touch('HLEN', stats, unique)
 local held, notes = answer_check(k, {id, token}, 1, 2, worker)
 if #held == 0 then
   return {'STALE'}
@@ -67,6 +67,8 @@ offers_put_off(k, now)
 redis.call('HSET', claims, worker, call .. ' ' .. head .. '\n')
 held = end_cancelled(k, held, 1, notes, 2, now)
 if held[1] then
+  local _, key = string.match(held[1].text, STATE_END)
+  unique_move(unique, key, id, '')
   redis.call('HSET', state, id, held[1].text)
   ledger_add(stats, 'released', held_front(k, {id}))
 end

@@ -564,6 +564,13 @@ nothing_waits(void)
 }
 
 static void
+one_waits_for_an_offer(void)
+{
+    nothing_waits();
+    rig_put("A");
+}
+
+static void
 one_is_offered(void)
 {
     struct kill_actor a = {.store = rig.store, .queue = rig.queue};
@@ -632,6 +639,8 @@ const struct kill_act kill_acts[] = {
     {"call", kill_no_world, act_call, "JR", "enqueued", 1, must_be_waited_for},
     {"replace", kill_two_wait, act_replace, "JR", "enqueued", 2, must_be_new},
     {"offer", nothing_waits, act_offer, "", "enqueued", 1, the_next_must_be_handed_over},
+    {"offer, one waits", one_waits_for_an_offer, act_offer, "JPS", "deliveries", 2,
+     must_be_handed_over},
     {"enqueue, handed over", one_is_offered, act_enqueue, "JPS", "deliveries", 2,
      must_be_handed_over},
     {"call, handed over", one_is_offered, act_call, "JPS", "deliveries", 2,

@@ -197,6 +197,8 @@ it_is_given_back_once(void **state)
     assert_string_equal(offers_withdraw("v", "3"), "STALE");
     assert_string_equal(rig_where("A"), "JPS");
     assert_string_equal(offers_withdraw("w", "3"), "OK");
+    assert_null(
+        strstr(redis_do(rig.redis, "HGET %s w", rig_key(WR_QUEUE_KEY_claims)), "A"));
     assert_string_equal(offers_withdraw("w", "3"), "STALE");
     assert_int_equal(rig_stat("released"), 1);
     assert_string_equal(rig_take("w", 1)->ids, "A"); /* by another call */

@@ -38,7 +38,9 @@ static const struct row {
     enum world {
         BUSY,
         PAUSED,
-        IDLE
+        IDLE,
+        ONE,
+        LATE
     } world;
     const char *args[ARGS_MAX];
 } rows[] = {
@@ -147,6 +149,9 @@ static const struct row {
     {"call", IDLE, {NOW, "c", "9", "m", "ch/1", "9000", "N", "1 t", "\nx", "", ""}},
     {"offer", BUSY, {NOW, "w", "9", "9000", "5000", "", "0"}},
     {"offer", IDLE, {NOW, "q", "9", "9000", "5000", " t ", "0"}},
+    {"offer", ONE, {NOW, "w", "9", "9000", "5000", "", "5"}},
+    {"offer", ONE, {NOW, "w", "9", "9000", "5000", " s ", "0"}},
+    {"offer", LATE, {NOW, "w", "9", "9000", "5000", "", "0"}},
     {"withdraw", IDLE, {NOW, "o", "3"}},
     {"withdraw", IDLE, {NOW, "p", "3"}},
     {"reserve", IDLE, {NOW, "o", "3", "1", "0", "9000", "99999", "", "0"}},
@@ -183,6 +188,17 @@ make_idle(void)
 }
 
 static void
+make_one(enum world world)
+{
+    redis_do(rig.redis, "LPUSH %s 1", rig_key(WR_QUEUE_KEY_wake));
+    put_with("G",
+             world == LATE ? " expires=1 unique=u7 keep=5"
+                           : " unique=u7 unique_states=ready",
+             "0 u7", NULL);
+    rig_script("wait", NOW, "G", "ch/9", "9000", "", NULL);
+}
+
+static void
 make_world(const struct row *row)
 {
     static const char *const waited[] = {"P1", "P2", "P3", "R1"};
@@ -216,8 +232,10 @@ make_world(const struct row *row)
         rig_pause();
     redis_do(rig.redis, "DEL %s %s", rig_key(WR_QUEUE_KEY_wake),
              rig_key(WR_QUEUE_KEY_due));
-    if (row->world == IDLE)
+    if (row->world == IDLE || row->world == ONE || row->world == LATE)
         make_idle();
+    if (row->world == ONE || row->world == LATE)
+        make_one(row->world);
 }
 
 static const char *
@@ -338,7 +356,7 @@ what_hands_a_job_over_and_takes_it_back_has_a_world_to_do_so(void **state)
     for (size_t r = 0; r < ROWS; r++) {
         int64_t before, released;
 
-        if (rows[r].world != IDLE)
+        if (rows[r].world < IDLE)
             continue;
         make_world(&rows[r]);
         before = rig_stat("deliveries");
@@ -348,7 +366,7 @@ what_hands_a_job_over_and_takes_it_back_has_a_world_to_do_so(void **state)
         taken_back += rig_stat("released") + rig_stat("cancelled_processing") > released;
         rig_assert_equations(0);
     }
-    assert_int_equal(handed, 3);
+    assert_int_equal(handed, 4);
     assert_int_equal(taken_back, 2);
 }
 

@@ -12,10 +12,9 @@ local function hand_one(k)
   return redis.call('LLEN', k.ready) == 1 and redis.call('HLEN', k.tombs) == 0
 end
 
--- Reads what is written below.
+-- Reads what is written below. That the id is new was asked of processing.
 local function hand_touch(k)
   if not k.empty then
-    redis.call('ZCARD', k.processing)
     redis.call('HLEN', k.state)
   end
 end
