@@ -415,6 +415,7 @@ the_id_of_a_deleted_entry_that_runs_is_taken_also_without_a_name_A17(void **stat
     snprintf(id, sizeof(id), "%s", put_unnamed(1)[0].id);
     rig_take("w", 1);
     rig_lose_body(id);
+    redis_do(rig.redis, "DEL %s", rig_key(WR_QUEUE_KEY_wake)); /* nothing else is there */
     assert_int_equal(rig_put(id), WR_ADMIT_OTHER);
     assert_int_equal(rig_put_job((struct rig_job){.id = id, .due = "+5"}),
                      WR_ADMIT_OTHER);
