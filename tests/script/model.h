@@ -140,6 +140,28 @@ struct model_claim {
     bool ahead;
 };
 
+/* What an idle worker says: it would make this call. */
+struct model_offer {
+    int worker;
+    int64_t call, lease, until, keep;
+    const char *type; /* as in struct model_reserve */
+    char types[16];   /* as the script is told */
+};
+
+/* A worker's last call. */
+struct model_asked {
+    bool is_set;
+    int64_t call, at, lease;
+    struct model_claim list[2 * MODEL_BATCH];
+    size_t n;
+    enum {
+        MODEL_ASKED,
+        MODEL_OFFERS, /* offer says what */
+        MODEL_HANDED, /* to its offer; it has not heard of it */
+    } head;
+    struct model_offer offer;
+};
+
 struct model {
     int64_t now;
     bool stream;     /* the engine */
@@ -160,12 +182,10 @@ struct model {
         struct model_job *jobs[MODEL_JOBS]; /* [0] is the first */
         size_t n;
     } lines[MODEL_LINES];
-    struct {
-        bool is_set;
-        int64_t call, at, lease;
-        struct model_claim list[2 * MODEL_BATCH];
-        size_t n;
-    } claims[MODEL_WORKERS];
+    struct model_asked claims[MODEL_WORKERS];
+    int64_t offered[MODEL_WORKERS]; /* zset offers: since when, ms; 0: not there */
+    int64_t offers_off;             /* none are taken until then */
+    int64_t handed, withdrawn;      /* how often, for the report */
     struct {
         bool is_set;
         int64_t number, at;
@@ -176,7 +196,14 @@ struct model {
     int64_t
         vanished; /* waiting jobs whose entries were deleted by hand: SUM shows them */
     bool let_in;  /* in this call */
+    bool hands;   /* this call may hand its job over */
     bool wake, due, paused;
+    bool is_long; /* a record may be long: config says so */
+    struct {      /* the job that wake brings; call 0: none */
+        int worker;
+        int64_t call;
+        char text[300];
+    } brought;
     bool wakes_later;  /* inside of a reserve: the marker is put at its end */
     char defaults[32]; /* " retry=7": of jobs that do not say it */
     int64_t paused_at;
@@ -279,6 +306,12 @@ void model_bury(struct model *m, int worker, const struct model_answer *a, size_
 void model_release(struct model *m, int worker, const struct model_answer *a, size_t n,
                    struct wr_buf *out);
 void model_promote(struct model *m, size_t limit, struct wr_buf *out);
+
+/* Offers: part_model_offer.c. */
+void model_offer(struct model *m, const struct model_offer *o, int64_t wait,
+                 struct wr_buf *out);
+void model_withdraw(struct model *m, int worker, int64_t call, struct wr_buf *out);
+void model_pop_marker(struct model *m); /* somebody takes it */
 
 struct model_reclaim {
     int64_t lease, lease_max, gap, last; /* gap -1: first call */

@@ -73,6 +73,17 @@ void model_append(struct wr_buf *out, struct wr_buf *more);
 void model_end_cancelled(struct model *m, struct model_job *j);
 void model_all_to_front(struct model *m, struct model_job **jobs, size_t n);
 
+void model_lease(struct model *m, const struct model_reserve *r, struct model_job *j);
+
+/* part_model_offer.c */
+/* The offer that this job, which comes alone, is handed to; NULL: none. */
+const struct model_offer *model_take_offer(struct model *m, const struct model_job *j);
+/* It stands in ready, alone. */
+void model_hand(struct model *m, const struct model_offer *o, struct model_job *j);
+void model_forget_claims(struct model *m, int worker);
+void model_claims_head(const struct model *m, int worker, struct wr_buf *out);
+void model_wake_dump(const struct model *m, struct wr_buf *out);
+
 /* part_model_log.c */
 int64_t model_log_bytes(const struct model *m);
 void model_runs_text(const struct model_job *j, struct wr_buf *out);

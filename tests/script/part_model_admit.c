@@ -163,9 +163,21 @@ name_by_entry(struct model_job *j)
     j->indexed = 0;
 }
 
+/* One that comes alone, with no key and no line, and wakes a worker. */
+static const struct model_offer *
+offer_for(struct model *m, const struct arrivals *a)
+{
+    if (!m->hands || a->ready_n != 1 || a->delayed_n > 0 || a->lined_n > 0 ||
+        a->ready[0]->options.key >= 0 || m->paused || m->wake)
+        return NULL;
+    return model_take_offer(m, a->ready[0]);
+}
+
 static void
 settle(struct model *m, struct arrivals *a)
 {
+    const struct model_offer *offer = offer_for(m, a);
+
     m->let_in = false;
     for (size_t i = 0; i < a->ready_n; i++) {
         model_to_back(m, a->ready[i]);
@@ -187,6 +199,8 @@ settle(struct model *m, struct arrivals *a)
     m->n.scheduled += (int64_t)a->delayed_n;
     if (a->ready_n > 0 && !m->let_in && !m->paused)
         m->wake = true; /* it is certain */
+    if (offer)
+        model_hand(m, offer, a->ready[0]);
 }
 
 /* The ids of those that got their entry's: it is said of the first, and of each that does
@@ -324,9 +338,9 @@ save_call(struct model *m, int channel, int64_t number, const char *first, size_
     snprintf(m->channels[channel].detail, 32, "%s", detail);
 }
 
-void
-model_admit(struct model *m, int channel, int64_t number, const struct model_item *items,
-            size_t n, bool schedule, struct wr_buf *out)
+static void
+admit(struct model *m, int channel, int64_t number, const struct model_item *items,
+      size_t n, bool schedule, struct wr_buf *out)
 {
     const char *first = items[0].made_up[0] ? items[0].made_up : items[0].job->id;
     bool gap;
@@ -353,6 +367,14 @@ model_admit(struct model *m, int channel, int64_t number, const struct model_ite
     save_call(m, channel, number, first, n, notes, "");
 }
 
+void
+model_admit(struct model *m, int channel, int64_t number, const struct model_item *items,
+            size_t n, bool schedule, struct wr_buf *out)
+{
+    m->hands = !schedule;
+    admit(m, channel, number, items, n, schedule, out);
+}
+
 static void
 wait_for(struct model *m, struct model_job *j, const struct model_tag *tag)
 {
@@ -376,7 +398,8 @@ model_call(struct model *m, int channel, int64_t number, const struct model_item
     char word[8] = "", note[16] = "", place[32] = "";
 
     it.tabbed = false; /* who waits knows the id */
-    model_admit(m, channel, number, &it, 1, it.due[0] != '\0', out);
+    m->hands = true;
+    admit(m, channel, number, &it, 1, it.due[0] != '\0', out);
     sscanf(out->ptr, "%7s 0 0 %15s %31s", word, note, place);
     if ((strcmp(word, "OK") == 0 || strcmp(word, "GAP") == 0) &&
         (!note[0] || (strcmp(note, "EXISTS") == 0 && strcmp(place, "dead") != 0 &&

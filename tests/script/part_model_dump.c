@@ -93,7 +93,13 @@ const char model_dump_script[] =
     "                       'claims', 'waiters', 'producers', 'stats'}) do\n"
     "  pairs_of(name, redis.call('HGETALL', prefix .. name))\n"
     "end\n"
-    "add('wake', {redis.call('LLEN', prefix .. 'wake')})\n"
+    "local wake = redis.call('LRANGE', prefix .. 'wake', 0, -1)\n"
+    "for i, marker in ipairs(wake) do\n"
+    "  wake[i] = string.gsub(marker, '%z', '|')\n"
+    "end\n"
+    "add('wake', wake)\n"
+    "pairs_of('offers', redis.call('ZRANGE', prefix .. 'offers', 0, -1, "
+    "'WITHSCORES'))\n"
     "add('due', {redis.call('LLEN', prefix .. 'due')})\n"
     "add('paused', {redis.call('HGET', prefix .. 'config', 'paused') or ''})\n"
     "local moved = redis.call('HGET', prefix .. 'config', 'moved')\n"
@@ -236,13 +242,11 @@ dump_callers(const struct model *m, struct lines *l, struct wr_buf *out)
 
         if (!m->claims[w].is_set)
             continue;
-        wr_buf_add_str(&list, "");
+        model_claims_head(m, w, &list);
         for (size_t i = 0; i < m->claims[w].n; i++)
             wr_buf_addf(&list, "%s\t%" PRId64 "\t%d\n", m->claims[w].list[i].job->id,
                         m->claims[w].list[i].token, m->claims[w].list[i].ahead);
-        add_line(l, "%s=%" PRId64 " %" PRId64 " %" PRId64 "\n%s", model_worker(w),
-                 m->claims[w].call, m->claims[w].at, m->claims[w].lease,
-                 (const char *)wr_buf_span(&list).ptr);
+        add_line(l, "%s=%s", model_worker(w), (const char *)wr_buf_span(&list).ptr);
         wr_buf_fini(&list);
     }
     flush_lines(l, "claims", out);
@@ -385,12 +389,15 @@ model_dump(const struct model *m, struct wr_buf *out)
     if (m->reclaim_at > 0)
         add_line(&l, "reclaim_at=" MODEL_ENTRY " %" PRId64, m->reclaim_at,
                  m->reclaim_end);
+    if (m->offers_off > 0)
+        add_line(&l, "offers_off=%" PRId64, m->offers_off);
     if (m->shelved_last[0])
         add_line(&l, "shelved_last=%s", m->shelved_last);
     if (model_log_bytes(m) != 0)
         add_line(&l, "log_bytes=%" PRId64, model_log_bytes(m));
     flush_lines(&l, "stats", out);
-    wr_buf_addf(out, "\nwake{%d}\ndue{%d}\npaused{", m->wake, m->due);
+    model_wake_dump(m, out);
+    wr_buf_addf(out, "\ndue{%d}\npaused{", m->due);
     if (m->paused)
         wr_buf_addf(out, "%" PRId64 " %s", m->paused_at, m->paused_by);
     wr_buf_add_str(out, "}\n");

@@ -319,7 +319,8 @@ model_reclaim_held(struct model *m, int worker, const struct model_answer *a, si
         losses[lost++] = (struct loss){l->job, false};
     }
     lose_all(m, losses, lost, counts);
-    m->claims[worker].is_set = false;
+    model_forget_claims(m, worker);
+    m->offered[worker] = 0;
     say(out, "OK");
     for (int i = 0; i < 4; i++)
         model_say_int(out, counts[i]);
@@ -401,9 +402,11 @@ model_sweep(struct model *m, int64_t idle, struct wr_buf *out)
     }
     for (int i = 0; i < MODEL_WORKERS; i++) {
         if (m->claims[i].is_set && m->now - m->claims[i].at > idle) {
-            m->claims[i].is_set = false;
+            model_forget_claims(m, i);
             removed++;
         }
+        if (m->offered[i] > 0 && m->now - m->offered[i] >= idle)
+            m->offered[i] = 0;
     }
     for (int i = 0; i < MODEL_KEYS; i++) {
         if (m->keys[i].window >= 0 && m->keys[i].window <= m->now) {

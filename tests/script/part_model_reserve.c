@@ -166,8 +166,8 @@ has_ends(const struct model_reserve *r, const struct model_job *j)
            o->max_deliveries != 3;
 }
 
-static void
-lease(struct model *m, const struct model_reserve *r, struct model_job *j)
+void
+model_lease(struct model *m, const struct model_reserve *r, struct model_job *j)
 {
     struct model_state *s = &j->state;
 
@@ -251,17 +251,23 @@ reserve_jobs(struct model *m, const struct model_reserve *r, struct choice *c,
             say_job(jobs, l->job);
             renew(m, l->job, r->lease);
         }
+        if (m->claims[r->worker].head == MODEL_HANDED) { /* now it has heard of it */
+            m->claims[r->worker].head = MODEL_ASKED;
+            m->claims[r->worker].at = m->now;
+            m->claims[r->worker].lease = r->lease;
+        }
         model_wake_worker(m);
         return "REPEAT";
     }
     apply_refused(m, r, c);
     m->claims[r->worker].is_set = true;
+    m->claims[r->worker].head = MODEL_ASKED;
     m->claims[r->worker].call = r->call;
     m->claims[r->worker].at = m->now;
     m->claims[r->worker].lease = r->lease;
     m->claims[r->worker].n = c->taken_n;
     for (size_t i = 0; i < c->taken_n; i++) {
-        lease(m, r, c->taken[i]);
+        model_lease(m, r, c->taken[i]);
         m->claims[r->worker].list[i] = (struct model_claim){
             c->taken[i], c->taken[i]->state.token, i >= r->free};
         say_job(jobs, c->taken[i]);

@@ -802,6 +802,15 @@ make_reserve(int worker)
     return r;
 }
 
+static const char *
+any_types(const char *type)
+{
+    return !type                     ? ""
+           : strcmp(type, "t0") != 0 ? " t0x t1 "
+           : one_in(2)               ? " xt1 t0 "
+                                     : "! t1 xt0 ";
+}
+
 static void
 reserve_words(const struct model_reserve *r)
 {
@@ -812,10 +821,7 @@ reserve_words(const struct model_reserve *r)
     word("%zu", r->ahead);
     word("%" PRId64, r->lease);
     word("%" PRId64, r->bytes);
-    word("%s", !r->type                     ? ""
-               : strcmp(r->type, "t0") != 0 ? " t0x t1 "
-               : one_in(2)                  ? " xt1 t0 "
-                                            : "! t1 xt0 ");
+    word("%s", any_types(r->type));
     word("%" PRId64, r->keep);
 }
 
@@ -830,6 +836,91 @@ op_reserve(void)
     model_reserve(&model, &r, &expected);
     remember_handles(r.worker);
     run();
+}
+
+/* An idle worker says which call it would make: mostly the next. */
+static void
+op_offer(void)
+{
+    int worker = below(MODEL_WORKERS);
+    int64_t wait = one_in(4) ? below(500) : 5000 + below(30000);
+    struct model_offer o = {.worker = worker,
+                            .call = calls[worker] + (one_in(8) ? below(4) - 1 : 1),
+                            .lease = 2000 + 1000 * below(9),
+                            .type = one_in(4) ? one_in(2) ? "t0" : "t1" : NULL,
+                            .keep = one_in(3) ? 1 + below(20000) : 0};
+
+    if (o.call < 1)
+        o.call = 1;
+    snprintf(o.types, sizeof(o.types), "%s", any_types(o.type));
+    begin("offer");
+    now_word();
+    word("%s", model_worker(worker));
+    word("%" PRId64, o.call);
+    word("%" PRId64, o.lease);
+    word("%" PRId64, wait);
+    word("%s", o.types);
+    word("%" PRId64, o.keep);
+    remember_call();
+    model_offer(&model, &o, wait, &expected);
+    run();
+}
+
+/* One that asks for nothing, so that a worker that waits may get it. */
+static void
+op_lone(void)
+{
+    struct model_item it;
+    int tries = 0;
+
+    do
+        make_item(&it, any_index());
+    while (++tries < 20 &&
+           (it.options.key >= 0 || it.options.order >= 0 || (it.job && it.job->record)));
+    it.due[0] = '\0';
+    if (one_in(2))
+        call_item(-1, 0, &it, false);
+    else
+        admit_items(-1, 0, &it, 1, false);
+}
+
+static void
+withdraw(int worker, int64_t number)
+{
+    begin("withdraw");
+    now_word();
+    word("%s", model_worker(worker));
+    word("%" PRId64, number);
+    remember_call();
+    model_withdraw(&model, worker, number, &expected);
+    run();
+}
+
+static void by_hand(const char *what, const char *detail);
+
+/* A worker takes the marker. One that brings its own job has that now, and will not make
+ * the call; another's is given back. */
+static void
+op_pop(void)
+{
+    int64_t number = model.brought.call;
+    int worker = model.brought.worker;
+
+    if (number == 0 && one_in(6)) {
+        worker = below(MODEL_WORKERS);
+        withdraw(worker, calls[worker] + below(3) - 1);
+        return;
+    }
+    by_hand("LPOP", "wake");
+    model_pop_marker(&model);
+    redis_do(rig.redis, "LPOP %s", rig_key(WR_QUEUE_KEY_wake));
+    if (number > 0 && one_in(3)) {
+        withdraw(worker, number);
+    } else if (number > 0) {
+        remember_handles(worker);
+        if (calls[worker] < number)
+            calls[worker] = number;
+    }
 }
 
 static void
@@ -1234,7 +1325,7 @@ op_hand(void)
         break;
     case 1: /* somebody takes the marker */
         by_hand("DEL", "wake");
-        model.wake = false;
+        model_pop_marker(&model);
         redis_do(rig.redis, "DEL %s", rig_key(WR_QUEUE_KEY_wake));
         break;
     default:
@@ -1462,8 +1553,36 @@ static const struct {
     {4, op_forget},   {1, op_sweep},     {3, op_cancel},   {4, op_reschedule},
     {8, op_dead},     {2, op_trim},      {4, op_pause},    {2, op_inspect},
     {3, op_hand},     {1, op_configure}, {10, op_migrate}, {10, op_clock},
-    {8, op_log},      {10, op_cron},
+    {8, op_log},      {10, op_cron},     {8, op_offer},    {8, op_lone},
+    {8, op_pop},
 };
+
+/* For a while nothing waits, as far as it goes: only then is a job handed to a worker
+ * that offers to take it. */
+static long calm;
+
+static void
+calm_step(void)
+{
+    static void (*const some[])(void) = {
+        op_offer,    op_offer,   op_offer,  op_offer,        op_offer,    op_offer,
+        op_lone,     op_lone,    op_lone,   op_lone,         op_lone,     op_lone,
+        op_lone,     op_lone,    op_answer, op_answer,       op_answer,   op_pop,
+        op_clock,    op_clock,   op_cancel, op_reclaim_held, op_exchange, op_reserve,
+        op_progress, op_hand,    op_sweep,  op_migrate,      op_extend,   op_log,
+        op_reclaim,  op_reclaim,
+    };
+
+    calm--;
+    if (model.paused && !one_in(8))
+        op_pause();
+    else if (model.wake && !one_in(model.brought.call > 0 ? 3 : 8))
+        op_pop();
+    else if (model.ready_n > 0 && !one_in(8))
+        op_reserve();
+    else
+        some[below(sizeof(some) / sizeof(some[0]))]();
+}
 
 static void
 one_step(void)
@@ -1471,6 +1590,12 @@ one_step(void)
     int total = 0, pick;
     size_t i = 0;
 
+    if (calm == 0 && one_in(60))
+        calm = 1 + below(80);
+    if (calm > 0) {
+        calm_step();
+        return;
+    }
     for (size_t k = 0; k < sizeof(operations) / sizeof(operations[0]); k++)
         total += operations[k].weight;
     for (pick = below(total); pick >= operations[i].weight; i++)
@@ -1599,7 +1724,7 @@ the_queue_does_what_the_model_does_T09(void **state)
     memset(calls, 0, sizeof(calls));
     memset(&entries, 0, sizeof(entries));
     handles_n = 0;
-    made_up = 0;
+    made_up = calm = 0;
     listen_to_ends();
     load(model_dump_script, dump_sha);
     load(model_cron_dump_script, cron_sha);
@@ -1608,8 +1733,11 @@ the_queue_does_what_the_model_does_T09(void **state)
     rig_make_queue();
     redis_do(rig.redis, "HSET %s payload_max 64", rig_key(WR_QUEUE_KEY_config));
     for (step_no = 0; step_no < steps; step_no++) {
-        if (step_no == steps / 2 && model.n.enqueued > 0) /* reserve reads another way */
+        if (step_no == steps / 2 &&
+            model.n.enqueued > 0) { /* reserve reads another way */
             redis_do(rig.redis, "HSET %s long 1", rig_key(WR_QUEUE_KEY_config));
+            model.is_long = true;
+        }
         one_step();
         compare_state();
         compare_sums();
@@ -1618,6 +1746,8 @@ the_queue_does_what_the_model_does_T09(void **state)
     wr_conn_close(ends);
     print_message("%ld steps in %" PRId64 " ms\n", steps, wr_clock_ms() - began);
     print_counters();
+    print_message("handed=%" PRId64 " withdrawn=%" PRId64 "\n", model.handed,
+                  model.withdrawn);
     print_message("vanished=%" PRId64 " streams made=%" PRId64 "\n", model.vanished,
                   model.generation);
     print_message("cron: made=%" PRId64 " refused=%" PRId64 " skipped=%" PRId64
