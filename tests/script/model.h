@@ -193,6 +193,7 @@ struct model {
         char first[16], notes[128], detail[32]; /* of a replacement */
     } channels[MODEL_CHANNELS];
     struct wr_buf told; /* what the last calls told those who wait, a line each */
+    int64_t ungrouped;  /* of deliveries whose group was destroyed: nobody books that */
     int64_t
         vanished; /* waiting jobs whose entries were deleted by hand: SUM shows them */
     bool let_in;  /* in this call */
@@ -257,11 +258,13 @@ const char *model_waits_at(int channel); /* "ch1" */
  * dead because its entry was deleted by hand "lost-#0000007".
  *
  * Entries have numbers here, in the order in which they were added. The token of a
- * delivery of the stream engine is a number too: that of the entry and its count.
+ * delivery of the stream engine is a number too: that of the entry, its group's, its
+ * count.
  */
 #define MODEL_ENTRY "#%07" PRId64
 #define MODEL_TOKENS INT64_C(1000000000)
-#define MODEL_TOKEN(entry, count) (MODEL_TOKENS + (entry)*1000 + (count))
+#define MODEL_TOKEN(entry, generation, count) \
+    (MODEL_TOKENS + (entry)*1000000 + (generation)*1000 + (count))
 
 void model_init(struct model *m, int64_t now, bool stream);
 struct model_job *model_job(struct model *m, const char *id); /* made when unknown */
@@ -343,6 +346,10 @@ void model_resume(struct model *m, struct wr_buf *out);
 void model_inspect(struct model *m, struct model_job *job, struct wr_buf *out);
 /* Somebody deletes the record in `jobs`, or the entry of a stream. */
 void model_lose_body(struct model *m, struct model_job *job);
+
+/* Somebody destroyed the group of a stream that has entries: the next reserve makes one.
+ */
+void model_lose_group(struct model *m, const struct model_reserve *r, struct wr_buf *out);
 
 /* One step of a move: part_model_move.c. */
 void model_migrate(struct model *m, bool to_stream, size_t limit, size_t bytes,

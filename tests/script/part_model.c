@@ -677,7 +677,7 @@ entry_stands(const struct model *m, int64_t token)
 {
     for (size_t i = 0; i < m->jobs_n; i++) {
         if (m->jobs[i].entry > 0 && !m->jobs[i].gone &&
-            m->jobs[i].entry == (token - MODEL_TOKENS) / 1000)
+            m->jobs[i].entry == (token - MODEL_TOKENS) / 1000000)
             return true;
     }
     return false;

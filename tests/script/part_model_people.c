@@ -392,6 +392,51 @@ model_lose_body(struct model *m, struct model_job *j)
     }
 }
 
+/* What it had given out is nobody's any more, and it knows no front. An entry that was
+ * deleted meanwhile leaves nothing but its places elsewhere. */
+static void
+leave_group(struct model *m, struct model_job *j)
+{
+    m->ungrouped += j->place == MODEL_PROCESSING;
+    if (j->gone) {
+        j->entry = 0;
+        j->record = false;
+        m->vanished++;
+    }
+    j->has_state = j->has_state && !j->unstored;
+    j->front = j->unstored = j->gone = false;
+    j->count = 0;
+    j->place = MODEL_WAITS;
+}
+
+void
+model_lose_group(struct model *m, const struct model_reserve *r, struct wr_buf *out)
+{
+    m->generation++;
+    m->ready_n = 0;
+    for (size_t i = 0; i < m->jobs_n; i++) {
+        struct model_job *j = &m->jobs[i];
+        size_t at;
+
+        if (j->entry == 0)
+            continue;
+        leave_group(m, j);
+        if (j->entry == 0)
+            continue;
+        for (at = m->ready_n++; at > 0 && m->ready[at - 1]->entry < j->entry; at--)
+            m->ready[at] = m->ready[at - 1];
+        m->ready[at] = j;
+    }
+    m->claims[r->worker].is_set = true;
+    m->claims[r->worker].call = r->call;
+    m->claims[r->worker].at = m->now;
+    m->claims[r->worker].lease = r->lease;
+    m->claims[r->worker].head = MODEL_ASKED;
+    m->claims[r->worker].n = 0;
+    model_wake_worker(m);
+    say(out, m->paused ? "PAUSED" : "MORE");
+}
+
 int64_t
 model_missing_entries(const struct model *m)
 {

@@ -177,7 +177,7 @@ model_lease(struct model *m, const struct model_reserve *r, struct model_job *j)
         j->unstored = !j->has_state && !has_ends(r, j);
         j->front = false;
         j->delivered_at = m->now;
-        s->token = MODEL_TOKEN(j->entry, ++j->count);
+        s->token = MODEL_TOKEN(j->entry, m->generation, ++j->count);
     } else
         s->token = ++m->n.tokens;
     j->has_state = true;
