@@ -10,6 +10,7 @@
 #include "worker/worker_internal.h"
 
 #define WR_IO_CALL_MAX 256        /* jobs reserved or answered in one call */
+#define WR_IO_KEYS_MAX 1000       /* that one wait watches */
 #define WR_IO_AWAY_MAX_MS 1000    /* between tries when Redis is away */
 #define WR_IO_BLOCK_SLACK_MS 2000 /* beyond the server's own timeout */
 
@@ -121,10 +122,11 @@ struct wr_io {
     int64_t posted_ms, block_ms, connect_ms, marker_lost_ms;
     bool timed_out; /* the last block ended without a marker: look, to be sure */
 
-    /* What the call under way answers, and what it hears of that. Here, not on the stack:
-     * the build clears stack variables. */
+    /* What the call under way answers, and what it hears of that; the words of a wait.
+     * Here, not on the stack: the build clears stack variables. */
     struct wr_answer answers[WR_IO_CALL_MAX];
     enum wr_answered words[WR_IO_CALL_MAX];
+    struct wr_span wait_words[WR_IO_KEYS_MAX + 2];
 };
 
 /* ---- io.c ---- */

@@ -28,7 +28,6 @@
 #define LISTEN_AFTER_MS 50 /* shorter jobs are over before a hint matters */
 #define RELEASED_MS 1000   /* until the reply of one that was told to end */
 #define LISTEN_OPEN_MS 500 /* to connect anew while jobs end: signals must be heard */
-#define KEYS_MAX 1000
 
 void
 wr_io_drop_block(struct wr_io *io)
@@ -133,14 +132,15 @@ open_block(struct wr_io *io, int64_t now)
 
 /* Hints stand first: markers that come without end do not keep them waiting. */
 static size_t
-fill_keys(struct wr_io *io, struct wr_span *argv)
+fill_keys(struct wr_io *io)
 {
+    struct wr_span *argv = io->wait_words;
     size_t n = 0;
 
     argv[n++] = wr_span_str("BLPOP");
     argv[n++] = wr_span_str(io->hint_key);
     for (struct wr_line *l = io->lines; l; l = l->next) {
-        l->watched = io->watches && n < KEYS_MAX && has_slot(io, l);
+        l->watched = io->watches && n < WR_IO_KEYS_MAX && has_slot(io, l);
         if (l->watched)
             argv[n++] = wr_queue_wake_key(l->queue);
     }
@@ -150,14 +150,14 @@ fill_keys(struct wr_io *io, struct wr_span *argv)
 static void
 post(struct wr_io *io, int64_t ms, int64_t now)
 {
-    struct wr_span argv[KEYS_MAX + 2];
+    struct wr_span *argv = io->wait_words;
     char seconds[24];
     size_t n;
 
     if (!open_block(io, now))
         return;
     io->block_ms = ms;
-    n = fill_keys(io, argv);
+    n = fill_keys(io);
     snprintf(seconds, sizeof(seconds), "%d.%03d", (int)(ms / 1000), (int)(ms % 1000));
     argv[n++] = wr_span_str(seconds);
     if (!wr_io_hold_offer(io) ||
@@ -181,7 +181,7 @@ misses_one(const struct wr_io *io)
         watched += l->watched;
         missed = missed || (!l->watched && has_slot(io, l));
     }
-    return missed && watched + 2 < KEYS_MAX;
+    return missed && watched + 2 < WR_IO_KEYS_MAX;
 }
 
 /* By a connection that is older than the wait's: a newer one may lead to another server,
