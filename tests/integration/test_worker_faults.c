@@ -227,7 +227,7 @@ assert_alone_is_told(const char *id)
 static void
 a_job_that_waits_to_run_alone_keeps_its_lease_and_is_not_charged(void **state)
 {
-    struct weir_worker_options o = {.lease_ms = 1000, .concurrency = 1};
+    struct weir_worker_options o = {.concurrency = 1};
     pid_t first = rig_start_with(o);
     int64_t start;
 
