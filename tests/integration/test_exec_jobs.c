@@ -348,7 +348,7 @@ static void
 a_longer_time_that_was_asked_for_is_given_by_the_lease_too(void **state)
 {
     (void)state;
-    rig_start_with((struct weir_worker_options){.lease_ms = 1000});
+    rig_start();
     rig_enqueue(JOB(.timeout_ms = 1500, .kill_after_ms = WEIR_NONE,
                     SCRIPT("echo 'extend 60' >&3; sleep 8; echo ok")),
                 "j", "sh");
