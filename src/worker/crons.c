@@ -18,7 +18,6 @@
 struct wr_worker_cron {
     struct wr_worker_cron *next;
     struct wr_cron_made *made;
-    bool stored; /* or refused for good; the service child's */
 };
 
 void
@@ -93,6 +92,7 @@ wr_crons_step(const struct weir_worker *w, struct wr_store *store, int64_t *next
 {
     static int64_t again_ms; /* one service child, one worker */
     static bool said;
+    size_t i = 0;
 
     *next_ms = INT64_MAX;
     if (!w->crons || atomic_load(&w->shared->cron_done))
@@ -101,12 +101,17 @@ wr_crons_step(const struct weir_worker *w, struct wr_store *store, int64_t *next
         *next_ms = again_ms;
         return false;
     }
-    for (struct wr_worker_cron *c = w->crons; c; c = c->next) {
-        c->stored = c->stored || store_one(store, c->made, &said);
-        if (!c->stored) { /* Redis is away: the others would wait as long */
+    /* One after the other: also a service child that dies among them stores none twice.
+     */
+    for (struct wr_worker_cron *c = w->crons; c; c = c->next, i++) {
+        if (i < atomic_load(&w->shared->crons_n))
+            continue;
+        if (!store_one(store, c->made,
+                       &said)) { /* Redis is away: so it is for the others */
             again_ms = *next_ms = wr_clock_ms() + RETRY_MS;
             return false;
         }
+        atomic_store(&w->shared->crons_n, i + 1);
     }
     atomic_store(&w->shared->cron_done, true);
     return true;

@@ -43,8 +43,10 @@ struct wr_shared {
     _Atomic int64_t processed, failed;
     _Atomic bool quiet;       /* claim nothing; the service child's */
     _Atomic int64_t grace_ms; /* what running jobs get at the end; the service child's */
-    _Atomic bool
-        cron_done; /* the entries of the program are stored; the service child's */
+    /* The service child's: of the program's entries so many are stored, or refused for
+     * good; done: all. */
+    _Atomic size_t crons_n;
+    _Atomic bool cron_done;
     _Atomic bool stopping; /* the supervisor's */
 };
 

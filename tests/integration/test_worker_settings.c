@@ -444,7 +444,7 @@ an_entry_that_a_person_changed_stays_so_until_a_worker_starts_anew(void **state)
     with_cron = true;
     mine.queue = "q";
     pid = rig_start();
-    AWAIT(says("q", "nightly", "one"));
+    AWAIT(says("q", "nightly", "one") && says("other", "other", "one"));
     assert_int_equal(weir_cron_put(rig.client, &mine, WEIR_REVISION_ANY, NULL, NULL), 0);
     assert_int_equal(weir_cron_pause(rig.client, "q", "nightly", NULL, NULL), 0);
     service = worker_child(pid, "weir-service");

@@ -116,6 +116,7 @@ a_child_that_was_stopped_is_replaced_and_the_next_job_runs(void **state)
     (void)state;
     run_one("before");
     kill(child, SIGSTOP);
+    AWAIT(is_stopped(child)); /* till then it may take the job */
     run_one("after");
     assert_false(process_lives(child));
     assert_int_not_equal(worker_child(worker, "weir-child"), child);
