@@ -7,11 +7,12 @@
 local GROUP, FRONT = 'workers', '_front'
 
 -- group_info(k): what XINFO says of the group; false: there is no stream, or its group was
--- destroyed by hand. k.group remembers it; k.len is the stream's length where it is known.
+-- destroyed by hand. k.group remembers it; k.len is the stream's length where it is known, and
+-- k.there that it is there.
 local function group_info(k)
   if k.group == nil then
     k.group = false
-    local there = k.len and k.len > 0 or redis.call('EXISTS', k.stream) == 1
+    local there = k.there or k.len and k.len > 0 or redis.call('EXISTS', k.stream) == 1
     local groups = there and redis.call('XINFO', 'GROUPS', k.stream) or {}
     for _, flat in ipairs(groups) do
       local info = {}

@@ -4,11 +4,15 @@
 --- @include log
 
 -- remove_touch(k): reads what most jobs have nothing in. What is empty needs no
--- removal: that saves three commands a script. k.bare: nothing is stored outside of the stream.
+-- removal: that saves three commands a script. k.bare: nothing is stored outside of the stream;
+-- k.unnamed: nor has any job there another id than its entry's.
 local function remove_touch(k)
   k.extras, k.silent = {}, true
-  k.bare = ENGINE == 'stream'
-    and redis.call('EXISTS', k.jobs, k.state, k.errors, k.results, k.log) == 0
+  if ENGINE == 'stream' then -- one look: ids counts once, each of the others twice
+    local n = redis.call('EXISTS', k.ids, k.jobs, k.jobs, k.state, k.state, k.errors, k.errors, k.results,
+                         k.results, k.log, k.log)
+    k.bare, k.unnamed = n < 2, n == 0
+  end
   if k.bare then
     return
   end

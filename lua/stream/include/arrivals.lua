@@ -23,13 +23,15 @@ end
 
 -- admit_look(k, has_due): reads what admit_apply() has to know, and may write. That there are
 -- no ids, no job outside of the stream and no marker, and that nobody waits for a job, is seen
--- at once: k.empty.
+-- at once: k.empty. k.there: the stream is, which counts once there, and the others twice.
 local function admit_look(k, has_due)
+  local waiters, state = k.waiters or k.wake, k.state or k.wake
   k.made_up, k.marked = k.made_up or {}, false
   k.len, k.ids_n, k.jobs_n = redis.call('XLEN', k.stream), 0, 0
   k.may_be_new = k.len == 0
-  k.empty = redis.call('EXISTS', k.ids, k.jobs, k.delayed, k.dead, k.kept, k.wake,
-                       k.waiters or k.wake) == 0
+  local n = redis.call('EXISTS', k.stream, k.ids, k.ids, k.jobs, k.jobs, k.delayed, k.delayed, k.dead, k.dead,
+                       k.kept, k.kept, k.wake, k.wake, waiters, waiters, state, state)
+  k.empty, k.there = n < 2, n % 2 == 1
   if not k.empty then
     k.ids_n, k.jobs_n = redis.call('HLEN', k.ids), redis.call('HLEN', k.jobs)
     k.marked = redis.call('LLEN', k.wake) > 0

@@ -27,7 +27,7 @@ end
 
 -- Reads what is written below.
 local function hand_touch(k)
-  k.stated = redis.call('HLEN', k.state) > 0
+  k.stated = not k.empty and redis.call('HLEN', k.state) > 0
 end
 
 local function hand_over(k, d, r, now)

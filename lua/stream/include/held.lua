@@ -63,7 +63,7 @@ end
 local function held_look(k, ids, tokens, worker, plain)
   local texts, words, there = {}, {}, group_info(k)
   k.entry_of, k.consumer_of, k.unstored = k.entry_of or {}, k.consumer_of or {}, k.unstored or {}
-  local some = redis.call('EXISTS', k.state, k.ids or k.state) > 0 -- most jobs have neither
+  local some = not k.unnamed and redis.call('EXISTS', k.state, k.ids or k.state) > 0 -- most have neither
   local states = some and redis.call('HLEN', k.state) > 0 and redis.call('HMGET', k.state, unpack(ids))
   local places = some and k.ids and redis.call('HLEN', k.ids) > 0
     and redis.call('HMGET', k.ids, unpack(ids))
