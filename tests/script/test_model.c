@@ -870,12 +870,15 @@ static void
 op_lone(void)
 {
     struct model_item it;
-    int tries = 0;
+    int tries = one_in(8) ? 20 : 0; /* some are special all the same */
 
+    if ((!model.wake || model.brought.call > 0) && !one_in(3))
+        op_offer();
     do
         make_item(&it, any_index());
     while (++tries < 20 &&
-           (it.options.key >= 0 || it.options.order >= 0 || (it.job && it.job->record)));
+           (it.options.key >= 0 || it.options.order >= 0 ||
+            it.options.max_deliveries != 3 || (it.job && it.job->record)));
     it.due[0] = '\0';
     if (one_in(2))
         call_item(-1, 0, &it, false);
@@ -1600,9 +1603,9 @@ calm_step(void)
     calm--;
     if (model.paused && !one_in(8))
         op_pause();
-    else if (model.wake && !one_in(model.brought.call > 0 ? 3 : 8))
+    else if (model.wake && !one_in(model.brought.call > 0 ? 2 : 8))
         op_pop();
-    else if (model.ready_n > 0 && !one_in(8))
+    else if (model.ready_n > 0 && !one_in(model.brought.call > 0 ? 2 : 8))
         op_reserve();
     else
         some[below(sizeof(some) / sizeof(some[0]))]();
