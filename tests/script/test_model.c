@@ -1711,7 +1711,8 @@ no_key_has_an_end(void)
         if (key == WR_QUEUE_KEY_heartbeat_promote ||
             key == WR_QUEUE_KEY_heartbeat_reclaim)
             continue;
-        ttl = redis_do(rig.redis, "TTL %s", wr_key_text(&rig.keys, key));
+        ttl = redis_do(rig.redis, "TTL %s",
+                       wr_key_text(&rig.keys, (enum wr_queue_key)key));
         assert_true(strcmp(ttl, "-1") == 0 || strcmp(ttl, "-2") == 0);
     }
 }
