@@ -8,11 +8,10 @@
 #include "base/clock.h"
 #include "worker/supervisor.h"
 
-#define STATUS_MS 2000  /* between two looks at what the status line would be */
-#define SILENT_MS 15000 /* without a word of Redis: that is worth saying */
-#define STUCK_SLACK_MS \
-    10000 /* beyond the lease: its lease thread ends such a child before */
-#define END_SLACK_MS 15000 /* beyond the grace time, till the end */
+#define STATUS_MS 2000       /* between two looks at what the status line would be */
+#define SILENT_MS 15000      /* without a word of Redis: that is worth saying */
+#define STUCK_SLACK_MS 10000 /* beyond the time at which such a child is killed */
+#define END_SLACK_MS 15000   /* beyond the grace time, till the end */
 
 static bool
 all_ready(const struct wr_supervisor *s)
@@ -26,16 +25,18 @@ all_ready(const struct wr_supervisor *s)
     return true;
 }
 
-/* A child whose I/O thread stands still, and which its own lease thread did not end. */
+/* A child that neither its own lease thread nor this process could end in time. One at
+ * which a debugger looks, or that dies slowly, is not worth the other children. */
 static bool
 any_stuck(const struct wr_supervisor *s, int64_t now)
 {
     for (size_t i = 0; i < s->w->processes; i++) {
         const struct wr_place *p = &s->places[i];
 
-        if (p->pid > 0 && atomic_load(&p->pages[p->page]->ready) &&
+        if (p->pid > 0 && !p->killed && !p->spared &&
+            atomic_load(&p->pages[p->page]->ready) &&
             now - atomic_load(&p->pages[p->page]->tick_ms) >
-                s->w->lease_ms + STUCK_SLACK_MS)
+                s->w->lease_ms + s->w->stuck_ms + STUCK_SLACK_MS)
             return true;
     }
     return false;

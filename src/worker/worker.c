@@ -21,7 +21,7 @@
 #define LEASE_MIN_MS 1000
 #define LEASE_MAX_MS 600000
 #define GRACE_DEFAULT_MS 20000
-#define STUCK_MS 20000 /* the watchdog of the service manager is fed until 10000 */
+#define STUCK_MS 20000 /* beyond the lease: then a child that stands still is killed */
 #define PROCESSES_MAX 100
 #define RESULT_MAX 65536
 

@@ -30,7 +30,7 @@ setting() {
     [ "$(setting KillMode)" = mixed ]
     # Grace time 20 s, then SIGTERM, 5 s, SIGKILL, and the answers.
     [ "$(setting TimeoutStopSec)" -gt 35 ]
-    # Longer than a stuck child is left alone: the lease and ten seconds.
+    # Far longer than a turn of the supervisor, which waits up to 2 s for each child that died.
     [ "$(setting WatchdogSec)" -gt 25 ]
     [[ "$(setting RestartPreventExitStatus)" == *78* ]]
 }
