@@ -109,6 +109,7 @@ wr_child_main(const struct weir_worker *w, struct wr_slots *page, int lifeline_f
     setpgid(0, 0);
     signals = open_signals();
     page->tick_ms = page->fenced_ms = page->contact_ms = wr_clock_ms();
+    page->fence_ms = INT64_MAX;
     if (w->has_exec && wr_spawner_start(page, wr_seats(w), &spawner, &err) != WEIR_OK)
         say_and_leave(page, &err);
     wr_spawner_set_current(spawner);
@@ -121,6 +122,7 @@ wr_child_main(const struct weir_worker *w, struct wr_slots *page, int lifeline_f
         wr_sender_start(w, page->worker, &runner, lease, &sender, &err) != WEIR_OK)
         say_and_leave(page, &err);
     wr_log_info("worker %s: %zu slots", page->worker, w->concurrency);
+    page->tick_ms = page->fenced_ms = wr_clock_ms(); /* the start-up hook took its time */
     atomic_store(&page->ready, true);
     how = wr_io_run(&(struct wr_io_options){.worker = w,
                                             .runner = &runner,

@@ -191,12 +191,13 @@ is_outage(enum weir_err rc)
 }
 
 /* Self-fencing: what was not renewed in time is stopped before somebody else may start
- * it. Answers when to look again. */
+ * it. Answers when to look again, at the latest when the next one is due: the page tells
+ * the supervisor of that, should this process stand still then. */
 static int64_t
 fence_all(struct wr_lease_thread *t)
 {
     struct wr_runner *r = t->runner;
-    int64_t now = wr_clock_ms(), next = now + 60000;
+    int64_t now = wr_clock_ms(), first = INT64_MAX;
 
     atomic_store(&r->page->fenced_ms, now);
     pthread_mutex_lock(&r->mu);
@@ -211,12 +212,13 @@ fence_all(struct wr_lease_thread *t)
             wr_log_warn("job %s: its lease was not renewed and may lapse, it is stopped",
                         run->d.id);
             wr_run_stop(run, WR_STOP_LOST);
-        } else if (fence < next) {
-            next = fence;
+        } else if (fence < first) {
+            first = fence;
         }
     }
+    atomic_store(&r->page->fence_ms, first);
     pthread_mutex_unlock(&r->mu);
-    return next;
+    return first < now + 60000 ? first : now + 60000;
 }
 
 /* Of a call that Redis does not answer: what is to be fenced meanwhile is late by half

@@ -342,7 +342,7 @@ wr_runner_submit(struct wr_runner *r, struct wr_run *list, size_t n, bool helps)
     }
     pthread_mutex_lock(&r->mu);
     for (struct wr_run *run = list; run; run = run->next)
-        run->in_use = true;
+        wr_runner_guard(r, run);
     *r->last = list;
     r->last = &last->next;
     r->waiting += n;

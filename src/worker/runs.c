@@ -28,12 +28,22 @@ wr_run_to_page(struct wr_slots *page, const struct wr_run *run)
 }
 
 void
+wr_runner_guard(struct wr_runner *r, struct wr_run *run)
+{
+    int64_t fence = atomic_load(&run->fence_ms);
+
+    run->in_use = true;
+    if (fence < atomic_load(&r->page->fence_ms))
+        atomic_store(&r->page->fence_ms, fence);
+}
+
+void
 wr_runner_hold(struct wr_runner *r, struct wr_run *run)
 {
     wr_run_to_page(r->page, run);
     pthread_mutex_lock(&r->mu);
     run->phase = WR_RUN_WAITING;
-    run->in_use = true;
+    wr_runner_guard(r, run);
     pthread_mutex_unlock(&r->mu);
 }
 

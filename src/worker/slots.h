@@ -44,10 +44,11 @@ struct wr_slots {
     char
         worker[100]; /* the child's worker id; the supervisor writes it before the fork */
     _Atomic int pid; /* of the child that uses it; 0: none. The supervisor's */
-    _Atomic bool ready;         /* its start-up hook is done, it claims */
-    _Atomic int64_t answered;   /* jobs */
-    _Atomic int64_t tick_ms;    /* monotonic: its I/O thread is alive */
-    _Atomic int64_t fenced_ms;  /* monotonic: its lease thread looked at the fences */
+    _Atomic bool ready;        /* its start-up hook is done, it claims */
+    _Atomic int64_t answered;  /* jobs */
+    _Atomic int64_t tick_ms;   /* monotonic: its I/O thread is alive */
+    _Atomic int64_t fenced_ms; /* monotonic: its lease thread looked at the fences */
+    _Atomic int64_t fence_ms;  /* monotonic: the earliest of those; INT64_MAX: none */
     _Atomic int64_t contact_ms; /* monotonic: it fetched from Redis, or had no need to */
     size_t n;          /* entries: one per job that the child can hold; not to be trusted
                           when the child is dead: the supervisor sets it again */

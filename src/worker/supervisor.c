@@ -27,6 +27,8 @@
 #include "base/log.h"
 #include "worker/supervisor.h"
 
+#define LATE_TURN_MS 500 /* a sleep that is so much too long: we did not run */
+
 static void
 reap(struct wr_supervisor *s)
 {
@@ -212,21 +214,23 @@ step(struct wr_supervisor *s)
         next = s->end_at_ms;
     if (s->notify.watchdog_ms > 0 && s->watchdog_at_ms < next)
         next = s->watchdog_at_ms;
-    s->next_ms = next;
     return next;
 }
 
 static void
 wait_for_event(struct wr_supervisor *s, int64_t next)
 {
-    int64_t left = next - wr_clock_ms();
+    int64_t now = wr_clock_ms(), due = next > now ? next : now, left = due - now;
     struct timespec t;
     siginfo_t info;
+    int sig;
 
-    if (left < 0)
-        left = 0;
     t = (struct timespec){.tv_sec = left / 1000, .tv_nsec = left % 1000 * 1000000};
-    switch (sigtimedwait(&s->signals, &info, &t)) {
+    sig = sigtimedwait(&s->signals, &info, &t);
+    /* What a turn itself takes, as the wait for commands to be gone, is no sleep. */
+    if (wr_clock_ms() - due > LATE_TURN_MS)
+        s->awake_ms = wr_clock_ms();
+    switch (sig) {
     case SIGTERM:
     case SIGINT:
     case SIGHUP:

@@ -37,8 +37,8 @@ struct wr_supervisor {
     pid_t service;
     int service_fd;
     int64_t service_at_ms;
-    int64_t awake_ms; /* since then it was never late: before, it may have been frozen */
-    int64_t next_ms;  /* when the next turn is due */
+    int64_t
+        awake_ms; /* since then no sleep was too long: before, all may have been frozen */
     bool stopping, told_to_stop;
     bool hurried;                 /* told a second time: no grace any more */
     size_t renewing;              /* the place that is renewed; processes: none */
@@ -62,8 +62,8 @@ struct wr_supervisor {
 
 void wr_supervisor_start_child(struct wr_supervisor *s, struct wr_place *p);
 void wr_supervisor_start_service(struct wr_supervisor *s);
-/* Kills the groups that the child's slots had started, and waits until they are gone. */
-void
+/* Kills the groups that the child's slots had started. True: there were some. */
+bool
 wr_supervisor_kill_groups(const struct wr_supervisor *s, const struct wr_slots *page);
 /* A worker child is dead: its commands are ended, its jobs go to the service child. */
 void wr_supervisor_child_ended(struct wr_supervisor *s, struct wr_place *p, int status);

@@ -117,30 +117,49 @@ is_ours(const struct wr_supervisor *s, int pgid)
     return false;
 }
 
-/* Waits, else a job could run twice at a time. Spawners and commands of dead children
- * become ours; those of other groups are reaped by the main loop. */
-void
+bool
 wr_supervisor_kill_groups(const struct wr_supervisor *s, const struct wr_slots *page)
 {
-    int64_t deadline = wr_clock_ms() + GROUP_GONE_MS;
-    bool any = true;
+    bool any = false;
 
-    for (bool first = true; any && wr_clock_ms() < deadline; first = false) {
-        any = false;
-        for (size_t i = 0; i < page->n; i++) {
-            int pgid = atomic_load(&page->slot[i].pgid);
+    for (size_t i = 0; i < wr_page_size(s->w); i++) {
+        int pgid = atomic_load(&page->slot[i].pgid);
 
-            if (pgid <= 1 || is_ours(s, pgid))
-                continue;
-            if (first)
-                kill(-pgid, SIGKILL);
-            while (waitpid(-pgid, NULL, WNOHANG) > 0)
-                continue;
-            any = any || kill(-pgid, 0) == 0;
-        }
-        if (any)
-            poll(NULL, 0, 2);
+        if (pgid > 1 && !is_ours(s, pgid))
+            any = kill(-pgid, SIGKILL) == 0 || any;
     }
+    return any;
+}
+
+static bool
+any_group(const struct wr_supervisor *s, const struct wr_slots *page)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < wr_page_size(s->w); i++) {
+        int pgid = atomic_load(&page->slot[i].pgid);
+
+        if (pgid <= 1 || is_ours(s, pgid))
+            continue;
+        while (waitpid(-pgid, NULL, WNOHANG) > 0)
+            continue;
+        any = any || kill(-pgid, 0) == 0;
+    }
+    return any;
+}
+
+/* Waits, else a job could run twice at a time. Spawners and commands of dead children
+ * become ours; those of other groups are reaped by the main loop. */
+static void
+end_groups(struct wr_supervisor *s, const struct wr_slots *page)
+{
+    int64_t deadline = wr_clock_ms() + GROUP_GONE_MS;
+
+    if (!wr_supervisor_kill_groups(s, page))
+        return;
+    wr_supervisor_end_orphans(s); /* a spawner that was stopped has to reap its own */
+    while (any_group(s, page) && wr_clock_ms() < deadline)
+        poll(NULL, 0, 2);
 }
 
 static void
@@ -205,7 +224,7 @@ wr_supervisor_child_ended(struct wr_supervisor *s, struct wr_place *p, int statu
             s->startup = page->error;
         return;
     }
-    wr_supervisor_kill_groups(s, page);
+    end_groups(s, page);
     take_back(s, p);
     p->renew = false;
     p->rapid = now - p->started_ms < RAPID_MS && atomic_load(&page->answered) == 0

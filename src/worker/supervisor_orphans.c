@@ -130,7 +130,8 @@ end_orphan(struct wr_supervisor *s, pid_t pid)
     if (is_known(s, pid))
         return true;
     if (is_spawner(pid)) {
-        s->orphans = true; /* it ends by itself, and what it has with it */
+        s->orphans = true;  /* it ends by itself, and what it has with it, */
+        kill(pid, SIGCONT); /* unless it was stopped with its child */
         return true;
     }
     if (has_key(pid) || !s->strangers) {

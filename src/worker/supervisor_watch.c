@@ -1,11 +1,13 @@
 /*
  * Children that stand still: stopped by a signal, or hung in the kernel, so that neither
- * thread that looks after the child's jobs can end it. Before its leases lapse what its
- * slots have started is ended, as its lease thread would have done; if it stands still
- * for much longer it is killed, and replaced as any that died.
+ * thread that looks after the child's jobs can end it. When the first of its leases is
+ * about to lapse all that its slots have started is killed, as its lease thread would
+ * have done; if it stands still for much longer it is killed, and replaced as any that
+ * died.
  *
  * A machine that was suspended, or a stop of all processes, is not taken for that: then
- * this process was late as well, and the children get all the time from there on.
+ * this process woke up late as well (supervisor.c). The lease threads get a moment from
+ * there on to fence by themselves, and the children all the time before they are killed.
  */
 #include <inttypes.h>
 #include <signal.h>
@@ -15,8 +17,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "worker/supervisor.h"
-
-#define LATE_TURN_MS 500 /* a turn that comes so late says that we did not run */
 
 /* A line of /proc/PID/status that is not 0: "TracerPid:", "CoreDumping:". */
 static bool
@@ -58,10 +58,26 @@ still_ms(const struct wr_supervisor *s, const struct wr_slots *page, int64_t now
     return last < now ? now - last : 0; /* a child that ends has a tick of the future */
 }
 
+/* When what it has started must be ended. Its lease thread comes first, also if that is
+ * late by half the margin. Of what was claimed since that looked the page may not tell
+ * yet. */
+static int64_t
+fence_at_ms(const struct wr_supervisor *s, const struct wr_slots *page, int64_t now)
+{
+    int64_t lease = s->w->lease_ms, margin = wr_lease_margin_ms(lease);
+    int64_t first = atomic_load(&page->fence_ms), looked = atomic_load(&page->fenced_ms);
+    int64_t since = (looked < now ? looked : now) + lease - margin;
+    int64_t at = (first < since ? first : since) + margin / 8 * 5;
+
+    if (atomic_load(&page->tick_ms) > now + lease)
+        return INT64_MAX; /* a child that ends has a tick of the future, and no jobs */
+    return at > s->awake_ms + margin ? at : s->awake_ms + margin;
+}
+
 static void
 fence(const struct wr_supervisor *s, struct wr_place *p)
 {
-    const struct wr_slots *page = p->pages[p->page];
+    struct wr_slots *page = p->pages[p->page];
 
     p->fenced = true;
     if (!holds_jobs(s, page))
@@ -69,7 +85,8 @@ fence(const struct wr_supervisor *s, struct wr_place *p)
     wr_log_warn("worker child %d stands still and its leases lapse: what its jobs have "
                 "started is ended",
                 (int)p->pid);
-    wr_supervisor_kill_groups(s, page);
+    /* Nobody waits here: they may hang in the kernel, and the next child stand still. */
+    (void)wr_supervisor_kill_groups(s, page);
 }
 
 static void
@@ -95,26 +112,26 @@ end(struct wr_place *p, int64_t still)
 int64_t
 wr_supervisor_watch(struct wr_supervisor *s, int64_t now)
 {
-    int64_t lease = s->w->lease_ms, next = now + 1000;
-    int64_t fence_ms = lease - wr_lease_margin_ms(lease) / 2;
+    int64_t next = now + 1000;
 
-    if (now - s->next_ms > LATE_TURN_MS)
-        s->awake_ms = now;
     for (size_t i = 0; i < s->w->processes; i++) {
         struct wr_place *p = &s->places[i];
-        int64_t still;
+        int64_t still, at;
 
         if (p->pid <= 0 || p->killed || !atomic_load(&p->pages[p->page]->ready))
             continue;
-        still = still_ms(s, p->pages[p->page], now);
-        if (still < fence_ms) {
-            p->fenced = p->spared = false;
-            next = now + fence_ms - still < next ? now + fence_ms - still : next;
+        at = fence_at_ms(s, p->pages[p->page], now);
+        if (now < at) {
+            p->fenced = false;
+            next = at < next ? at : next;
         } else if (!p->fenced) {
             fence(s, p);
-        } else if (still >= lease + s->w->stuck_ms) {
-            end(p, still);
         }
+        still = still_ms(s, p->pages[p->page], now);
+        if (still < s->w->lease_ms)
+            p->spared = false;
+        else if (still >= s->w->lease_ms + s->w->stuck_ms)
+            end(p, still);
     }
     return next;
 }

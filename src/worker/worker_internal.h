@@ -213,7 +213,10 @@ struct wr_run *wr_runner_new_run(struct wr_runner *r);
 void wr_runner_free_run(struct wr_runner *r, struct wr_run *run);
 /* For the supervisor, should this process die. */
 void wr_run_to_page(struct wr_slots *page, const struct wr_run *run);
-/* Puts it on the page and lets the lease thread renew and fence it. */
+/* With mu held: from now on the lease thread renews and fences it, and should the child
+ * stand still the supervisor. */
+void wr_runner_guard(struct wr_runner *r, struct wr_run *run);
+/* Puts it on the page and guards it. */
 void wr_runner_hold(struct wr_runner *r, struct wr_run *run);
 /* With mu held: tells a run to stop; higher reasons win. */
 void wr_run_stop(struct wr_run *run, enum wr_stop why);

@@ -16,6 +16,7 @@
 #include "worker/worker_internal.h"
 
 #define LEASE_MS 1000
+#define LONG_LEASE_MS 6000
 
 static char folder[64]; /* where commands leave their marks */
 static int64_t stuck_ms;
@@ -101,6 +102,14 @@ is_stopped(pid_t pid)
     return state == 'T';
 }
 
+/* At its end a worker waits for a job that runs. */
+static void
+cancel_job(void)
+{
+    assert_int_equal(weir_job_cancel(rig.client, "q", "j", NULL, NULL), WEIR_OK);
+    AWAIT(rig_is("j", "gone"));
+}
+
 static void
 run_one(const char *id)
 {
@@ -139,10 +148,97 @@ what_a_stopped_child_had_started_is_over_before_another_starts_it_L04(void **sta
     assert_false(has_mark("both"));
     assert_true(process_lives(child));
     kill(child, SIGCONT);
-    assert_int_equal(weir_job_cancel(rig.client, "q", "j", NULL, NULL), WEIR_OK);
-    AWAIT(rig_is("j", "gone"));
+    cancel_job();
     run_one("after");
     assert_true(process_lives(child));
+}
+
+/* Just after a renewal: until when the lease holds then, wall clock. */
+static int64_t
+renewed_until(const char *id)
+{
+    int64_t before = rig_numbers(id).lease_until;
+
+    AWAIT(rig_numbers(id).lease_until > before);
+    return rig_numbers(id).lease_until;
+}
+
+static pid_t
+start_long(int64_t *until)
+{
+    pid_t worker;
+
+    stuck_ms = 600000;
+    worker = rig_start_with(
+        (struct weir_worker_options){.lease_ms = LONG_LEASE_MS, .concurrency = 2});
+    rig_enqueue(JOB(), "j", "sleep");
+    AWAIT(pid_of_job() > 0);
+    *until = renewed_until("j");
+    return worker;
+}
+
+/* The I/O thread did something since the last renewal, which says nothing of the lease.
+ * The child is back before that lapses. */
+static void
+commands_of_a_child_stopped_long_after_its_last_renewal_end_in_time_L04(void **state)
+{
+    int64_t until;
+    pid_t worker = start_long(&until), child = worker_child(worker, "weir-child");
+    int first = pid_of_job();
+
+    (void)state;
+    pass(LONG_LEASE_MS / 4 - 400);
+    run_one("tick");
+    kill(child, SIGSTOP);
+    assert_int_equal(rig_numbers("j").lease_until, until);
+    AWAIT(!process_lives(first));
+    assert_true(wr_clock_wall_ms() < until);
+    kill(child, SIGCONT);
+    AWAIT(pid_of_job() != first);
+    assert_false(has_mark("both"));
+    cancel_job();
+}
+
+/* Its lease thread was alive, but could renew nothing. */
+static void
+commands_of_a_child_stopped_in_an_outage_end_in_time_L04(void **state)
+{
+    int64_t until;
+    pid_t worker = start_long(&until), child = worker_child(worker, "weir-child");
+    int first = pid_of_job();
+
+    (void)state;
+    redis_do(rig.server, "REPLICAOF 127.0.0.1 1"); /* takes no writes */
+    pass(LONG_LEASE_MS / 2);
+    kill(child, SIGSTOP);
+    AWAIT(!process_lives(first));
+    redis_do(rig.server, "REPLICAOF NO ONE");
+    assert_true(wr_clock_wall_ms() < until);
+    kill(child, SIGCONT);
+    AWAIT(pid_of_job() != first);
+    assert_false(has_mark("both"));
+    cancel_job();
+}
+
+/* Nobody reaps the command then, so its group does not go away. */
+static void
+a_child_that_was_stopped_with_its_spawner_is_replaced(void **state)
+{
+    pid_t worker = start(500), child = worker_child(worker, "weir-child"),
+          spawner = worker_child(child, "weir-spawner");
+    int first;
+
+    (void)state;
+    rig_enqueue(JOB(), "j", "sleep");
+    AWAIT(pid_of_job() > 0);
+    first = pid_of_job();
+    kill(spawner, SIGSTOP);
+    kill(child, SIGSTOP);
+    AWAIT(pid_of_job() != first);
+    assert_false(has_mark("both"));
+    assert_false(process_lives(child));
+    AWAIT(!process_lives(spawner));
+    cancel_job();
 }
 
 /* A suspended machine, or a container that was paused: the supervisor is the first to
@@ -218,6 +314,9 @@ main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_child_that_was_stopped_is_replaced_and_the_next_job_runs),
         TEST(what_a_stopped_child_had_started_is_over_before_another_starts_it_L04),
+        TEST(commands_of_a_child_stopped_long_after_its_last_renewal_end_in_time_L04),
+        TEST(commands_of_a_child_stopped_in_an_outage_end_in_time_L04),
+        TEST(a_child_that_was_stopped_with_its_spawner_is_replaced),
         TEST(when_all_processes_were_stopped_none_is_killed),
         TEST(a_child_at_which_a_debugger_looks_is_left_alone),
     };
