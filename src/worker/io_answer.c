@@ -113,6 +113,19 @@ collect_printing(struct wr_io *io)
     }
 }
 
+/* We stood still, and the supervisor ended it because leases were about to lapse: that is
+ * no attempt. */
+static void
+note_cut(struct wr_io *io, struct wr_run *run)
+{
+    if (run->took_ms < 0 || run->outcome != WEIR_RETRY ||
+        run->d.started_ms > atomic_load(&io->o->page->cut_ms))
+        return;
+    pthread_mutex_lock(&io->runner->mu);
+    wr_run_stop(run, WR_STOP_LOST);
+    pthread_mutex_unlock(&io->runner->mu);
+}
+
 void
 wr_io_collect(struct wr_io *io)
 {
@@ -128,6 +141,7 @@ wr_io_collect(struct wr_io *io)
         list = run->next;
         if (run == io->alone_runs)
             io->alone_runs = NULL;
+        note_cut(io, run);
         kind = wr_judge(run);
         wr_io_send_last_progress(io, run, kind);
         if (!waits_for_output(io, run, kind))

@@ -49,6 +49,8 @@ struct wr_slots {
     _Atomic int64_t tick_ms;   /* monotonic: its I/O thread is alive */
     _Atomic int64_t fenced_ms; /* monotonic: its lease thread looked at the fences */
     _Atomic int64_t fence_ms;  /* monotonic: the earliest of those; INT64_MAX: none */
+    _Atomic int64_t cut_ms;    /* monotonic: it stood still, and the supervisor ended what
+                                  its slots had started; 0: never */
     _Atomic int64_t contact_ms; /* monotonic: it fetched from Redis, or had no need to */
     size_t n;          /* entries: one per job that the child can hold; not to be trusted
                           when the child is dead: the supervisor sets it again */

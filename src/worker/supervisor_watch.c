@@ -85,6 +85,7 @@ fence(const struct wr_supervisor *s, struct wr_place *p)
     wr_log_warn("worker child %d stands still and its leases lapse: what its jobs have "
                 "started is ended",
                 (int)p->pid);
+    atomic_store(&page->cut_ms, wr_clock_ms());
     /* Nobody waits here: they may hang in the kernel, and the next child stand still. */
     (void)wr_supervisor_kill_groups(s, page);
 }

@@ -178,7 +178,7 @@ start_long(int64_t *until)
 }
 
 /* The I/O thread did something since the last renewal, which says nothing of the lease.
- * The child is back before that lapses. */
+ * The child is back before that lapses: no attempt was made. */
 static void
 commands_of_a_child_stopped_long_after_its_last_renewal_end_in_time_L04(void **state)
 {
@@ -196,6 +196,7 @@ commands_of_a_child_stopped_long_after_its_last_renewal_end_in_time_L04(void **s
     kill(child, SIGCONT);
     AWAIT(pid_of_job() != first);
     assert_false(has_mark("both"));
+    assert_int_equal(rig_numbers("j").attempts, 0);
     cancel_job();
 }
 
