@@ -297,11 +297,6 @@ struct weir_job_numbers {
     int64_t deliveries, attempts, lost, interrupted, snoozes;
     int64_t max_retry, max_deliveries, timeout_ms, keep_result_ms;
     int64_t keep_progress_ms; /* -1: as long as the job */
-    /* A move to another engine that is not over; "": none. Nothing is handed out until it
-     * is: weir_queue_migrate(). */
-    char moving_to[16];
-    int64_t moving_at, moving_step_at; /* its begin and about its last step, ms; 0: of an
-                                          older program, which did not say it */
 };
 WEIR_API void
 weir_job_view_numbers(const struct weir_job_view *v, struct weir_job_numbers *out);

@@ -1,4 +1,4 @@
---- sweep: trims what outlives its use: channels, claims, windows, waiters, consumers, progress. Mends
+--- sweep: trims what outlives its use: channels, claims, offers, windows, waiters, consumers, progress. Mends
 -- lines of order keys whose jobs were deleted by hand, or ended by scripts that knew no lines.
 --
 -- @flags allow-oom

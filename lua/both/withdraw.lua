@@ -26,6 +26,7 @@
 -- @arg now the test clock, ms; empty: the server's
 -- @arg worker the other's id
 -- @arg call the number of the call that got the job
+-- @arg off 1: whoever asks makes no offers, so none is taken for a while
 -- @returns OK it waits again, or was cancelled
 -- @returns STALE the other knows of it, or has it no more; nothing changed
 -- @returns ENGINE the queue is stored by another engine
@@ -33,8 +34,8 @@
 -- @returns CORRUPT the config is gone, jobs are there
 -- @cost O(log jobs)
 --
--- That is so where workers wait for several queues, and make no offers; or the other is gone.
--- For a while no offers are taken then.
+-- That is so where workers wait for several queues, and make no offers; or the other is gone, or
+-- did not wait just then.
 --- @include answer
 --- @include wake
 --- @include opens
@@ -63,7 +64,9 @@ if #held == 0 then
 end
 
 -- Apply.
-offers_put_off(k, now)
+if off == '1' then
+  offers_put_off(k, now)
+end
 redis.call('HSET', claims, worker, call .. ' ' .. head .. '\n')
 held = end_cancelled(k, held, 1, notes, 2, now)
 if held[1] then

@@ -264,6 +264,9 @@ local function admit(k, a, argv, first, words, has_due)
   local d, notes = admit_decide(k, argv, first, words, has_due, max_bytes, now, later)
 
   if made == 1 then
+    if k.offers then -- of a queue that was not there: nothing else has read them
+      touch('ZCARD', k.offers)
+    end
     redis.call('HSET', k.config, 'engine', ENGINE, 'made', a.mark)
   end
   for _, note in ipairs(admit_apply(k, d, q[2], now) or {}) do

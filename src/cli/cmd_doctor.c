@@ -209,10 +209,12 @@ check_queue(struct doctor *d, const char *queue, const struct weir_audit *a)
     if (!weir_audit_is_good(a))
         report(d, FAIL, name, "weir audit --deep", "the sums are off by %lld",
                (long long)a->gap);
-    else if (a->moving_to[0])
+    else if (cli_queue_move_is_left(a))
         check_move(d, queue, name, a);
     else if (cli_queue_complaint(queue, a, why, sizeof(why)))
         report(d, FAIL, name, "start weir work or weir scheduler", "%s", why);
+    else if (a->moving_to[0])
+        check_move(d, queue, name, a);
     else if (silent)
         report(d, WARN, name, "start weir work or weir scheduler",
                "no heartbeat of a scheduler: delays, retries and recovery stand still");

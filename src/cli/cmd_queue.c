@@ -221,9 +221,9 @@ static enum weir_err
 resume_run(struct cli *cli, const void *opts, char *const *args, struct weir_error *err)
 {
     enum weir_err rc = WEIR_OK;
-    struct weir_audit a = {0};
+    struct weir_audit a;
     char sentence[300];
-    bool was = false;
+    bool was = false, is_known;
 
     (void)opts;
     for (; *args && rc == WEIR_OK; args++) {
@@ -232,13 +232,14 @@ resume_run(struct cli *cli, const void *opts, char *const *args, struct weir_err
             cli_note(cli, "Would resume queue \"%s\". Nothing changed.", *args);
             continue;
         }
-        if (rc == WEIR_OK)
-            rc = weir_queue_audit(cli->client, *args, &a, err);
-        if (rc == WEIR_OK)
-            rc = weir_queue_resume(cli->client, *args, &was, err);
         if (rc != WEIR_OK)
             break;
-        if (a.moving_to[0] && strcmp(a.engine, a.moving_to) != 0)
+        /* For a word about it; what cannot be looked at can be resumed all the same. */
+        is_known = weir_queue_audit(cli->client, *args, &a, NULL) == WEIR_OK;
+        rc = weir_queue_resume(cli->client, *args, &was, err);
+        if (rc != WEIR_OK)
+            break;
+        if (is_known && a.moving_to[0] && strcmp(a.engine, a.moving_to) != 0)
             cli_note(cli,
                      "Queue \"%s\" was moving to %s: that is called off. If nobody is at "
                      "it, clean up with: weir queue migrate %s --engine %s",

@@ -63,6 +63,18 @@ refused(struct cli *cli, const char *queue, enum weir_err rc,
     return rc;
 }
 
+/* Its id is what somebody has put among the workers. */
+static void
+say_worker(const char *queue, const char *id)
+{
+    struct wr_buf text = {0};
+
+    wr_text_escape(&text, wr_span_str(id));
+    fprintf(stderr, "      Start it without -q %s, or stop it: weir worker stop %s\n",
+            queue, text.failed ? "ID" : text.ptr);
+    wr_buf_fini(&text);
+}
+
 /* Who serves every registered queue lets it go; who names it would make its keys anew. */
 static enum weir_err
 check_workers(struct cli *cli, const char *queue, struct weir_error *err)
@@ -80,8 +92,7 @@ check_workers(struct cli *cli, const char *queue, struct weir_error *err)
         rc = wr_fail(err, WEIR_E_WRONG_STATE, 0,
                      "queue %s is in use: worker %s serves it", queue, w->id);
         cli_tell(cli, rc, err);
-        fprintf(stderr, "      Start it without -q %s, or stop it: weir worker stop %s\n",
-                queue, w->id);
+        say_worker(queue, w->id);
     }
     cli_roster_fini(&r);
     return rc;

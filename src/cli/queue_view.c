@@ -97,7 +97,8 @@ is_silent(const struct weir_audit *a, int64_t heartbeat)
 bool
 cli_queue_move_is_left(const struct weir_audit *a)
 {
-    return a->moving_to[0] && a->now - a->moving_step_at > LEFT_MS;
+    return a->moving_to[0] && a->moving_step_at > 0 &&
+           a->now - a->moving_step_at > LEFT_MS;
 }
 
 void

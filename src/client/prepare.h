@@ -10,7 +10,7 @@
 #include "base/buf.h"
 #include "store/store.h"
 
-/* A job made ready to be sent. The spans of `item` point into it and into the job. */
+/* A job made ready to be sent. The spans of `item` point into it. */
 struct wr_prepared {
     struct weir_job_id id;
     struct wr_buf head, tail, meta, unique, states, then; /* unique: the line as well */

@@ -74,7 +74,7 @@ wr_handed_read(struct wr_span marker, struct wr_handed *out)
 
 enum weir_err
 wr_store_withdraw(struct wr_store *store, struct wr_queue *queue, const char *worker,
-                  int64_t call, struct weir_error *err)
+                  int64_t call, bool makes_offers, struct weir_error *err)
 {
     struct wr_call c;
     enum weir_err rc;
@@ -83,6 +83,7 @@ wr_store_withdraw(struct wr_store *store, struct wr_queue *queue, const char *wo
     wr_call_now(&c);
     wr_call_str(&c, worker);
     wr_call_int(&c, call);
+    wr_call_str(&c, makes_offers ? "" : "1");
     rc = wr_call_run(&c, err);
     wr_call_fini(&c);
     return rc;

@@ -261,10 +261,10 @@ struct wr_handed {
 /* False: an ordinary marker. The text must outlive the job. */
 bool wr_handed_read(struct wr_span marker, struct wr_handed *out);
 /* For a marker that brings another worker's job: gives it back in that one's name, unless
- * that has it. */
-enum weir_err
-wr_store_withdraw(struct wr_store *store, struct wr_queue *queue, const char *worker,
-                  int64_t call, struct weir_error *err) WEIR_MUST_CHECK;
+ * that has it. makes_offers: the caller does; if not, none is taken for a while. */
+enum weir_err wr_store_withdraw(struct wr_store *store, struct wr_queue *queue,
+                                const char *worker, int64_t call, bool makes_offers,
+                                struct weir_error *err) WEIR_MUST_CHECK;
 enum weir_err wr_store_ack(struct wr_store *store, struct wr_queue *queue,
                            const char *worker, const struct wr_answer *answers, size_t n,
                            enum wr_answered *out, struct weir_error *err) WEIR_MUST_CHECK;

@@ -101,8 +101,8 @@ wr_crons_step(const struct weir_worker *w, struct wr_store *store, int64_t *next
         *next_ms = again_ms;
         return false;
     }
-    /* One after the other: also a service child that dies among them stores none twice.
-     */
+    /* One after the other: of a service child that dies among them the next one stores
+     * again only the one it was at. */
     for (struct wr_worker_cron *c = w->crons; c; c = c->next, i++) {
         if (i < atomic_load(&w->shared->crons_n))
             continue;

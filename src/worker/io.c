@@ -124,8 +124,8 @@ note_contact(struct wr_io *io)
 {
     struct wr_reserve r = {0};
 
-    if (io->failures > 0 || wr_lease_is_away(io->o->lease))
-        return;
+    if (io->failures > 0 || io->doubt > 0 || wr_lease_is_away(io->o->lease))
+        return; /* in doubt: a call is owed, or its wait will tell */
     wr_io_want(io, NULL, 0, &r);
     if (r.free == 0)
         atomic_store(&io->o->page->contact_ms, wr_clock_ms());

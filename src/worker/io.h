@@ -12,6 +12,7 @@
 #define WR_IO_CALL_MAX 256        /* jobs reserved or answered in one call */
 #define WR_IO_KEYS_MAX 1000       /* that one wait watches */
 #define WR_IO_AWAY_MAX_MS 1000    /* between tries when Redis is away */
+#define WR_IO_BLOCK_MS 5000       /* a wait for markers */
 #define WR_IO_BLOCK_SLACK_MS 2000 /* beyond the server's own timeout */
 
 enum wr_io_state {
@@ -212,10 +213,10 @@ void wr_io_doubt_offer(struct wr_io *io);
 /* The reply of the wait, a marker of this queue. True: it was the job of our offer, and
  * the reply is taken. */
 bool wr_io_take_handed(struct wr_io *io, struct wr_line *l, struct wr_reply *reply);
-/* It brought another worker's job ... */
+/* It brought another worker's job, which is to be given back. */
 void wr_io_note_marker(struct wr_line *l, const struct wr_handed *h);
-/* ... which is given back before anything else is asked of the queue. */
-void wr_io_give_back(struct wr_io *io, struct wr_line *l);
+/* Is this a worker that does, whenever it waits? */
+bool wr_io_makes_offers(const struct wr_io *io);
 
 /* ---- io_wait.c ---- */
 

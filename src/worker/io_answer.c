@@ -336,8 +336,9 @@ note_call(struct wr_io *io, struct wr_line *l, enum weir_err rc, size_t wanted)
     }
     if (l->repeat == 0)
         l->repeat = io->call - 1;
-    if (is_away(rc)) /* else it was refused before it claimed anything */
-        l->doubt = wanted > l->doubt ? wanted : l->doubt;
+    /* Else it was refused before it claimed anything. What was handed over to an offer
+     * of that number may be ours all the same: it waits for a slot then. */
+    l->doubt = !is_away(rc) ? 0 : wanted > l->doubt ? wanted : l->doubt;
     io->doubt += l->doubt;
 }
 
@@ -417,9 +418,27 @@ may_release(const struct wr_io *io)
            wr_clock_ms() > io->deadline_ms - 500;
 }
 
+/* The last marker brought another worker's job, which goes back before anything else is
+ * asked of the queue. False: it could not be. */
+static bool
+give_back(struct wr_io *io, struct wr_line *l)
+{
+    struct weir_error err = {0};
+    enum weir_err rc;
+
+    if (l->other_call == 0)
+        return true;
+    rc = wr_store_withdraw(io->store, l->queue, l->other_worker, l->other_call,
+                           wr_io_makes_offers(io), &err);
+    note_failure(io, l, rc, &err);
+    if (!is_away(rc)) /* refused: it waits until its lease is over */
+        l->other_call = 0;
+    return rc == WEIR_OK;
+}
+
 /* While an offer stands no other claim is made: by its number what was handed over would
- * not be known again. And who waits for the one job of
- * an idle child does not wait for a look at a queue that was empty just now. */
+ * not be known again. And who waits for the one job of an idle child does not wait for a
+ * look at a queue that was empty just now. */
 static bool
 only_answers(const struct wr_io *io, const struct wr_line *l)
 {
@@ -439,7 +458,8 @@ wr_io_serve_line(struct wr_io *io, struct wr_line *l)
     struct wr_reserve r = {0};
     bool done = false;
 
-    wr_io_give_back(io, l);
+    if (!give_back(io, l))
+        return false;
     for (int kind = WR_VERDICT_ACK_THEN; kind < WR_VERDICTS; kind++) {
         if (l->answers[kind].n == 0 || (kind == WR_VERDICT_RELEASE && !may_release(io)))
             continue;

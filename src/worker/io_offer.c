@@ -15,16 +15,15 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/log.h"
 #include "worker/io.h"
 
 /* The lease of what comes counts from the time of the offer, as far as we know: it must
  * be long enough for that. A limit of jobs is not to be held while nothing comes. */
-static bool
-may_offer(const struct wr_io *io)
+bool
+wr_io_makes_offers(const struct wr_io *io)
 {
-    return io->watches && io->lines && !io->lines->next && io->lines->repeat == 0 &&
-           !io->w->jobs_left && io->w->lease_ms >= 3 * io->block_ms;
+    return io->lines && !io->lines->next && !io->w->jobs_left &&
+           io->w->lease_ms >= 3 * WR_IO_BLOCK_MS;
 }
 
 bool
@@ -34,7 +33,7 @@ wr_io_hold_offer(struct wr_io *io)
     struct wr_reserve r = {
         .worker = io->o->page->worker, .call = io->call, .lease_ms = io->w->lease_ms};
 
-    if (!may_offer(io))
+    if (!io->watches || !wr_io_makes_offers(io) || l->repeat > 0)
         return true;
     wr_io_want(io, l, 0, &r); /* what it runs, and how long it keeps results */
     io->call++;
@@ -131,19 +130,4 @@ wr_io_note_marker(struct wr_line *l, const struct wr_handed *h)
 {
     snprintf(l->other_worker, sizeof(l->other_worker), "%s", h->job.state.worker);
     l->other_call = h->call;
-}
-
-void
-wr_io_give_back(struct wr_io *io, struct wr_line *l)
-{
-    struct weir_error err = {0};
-    enum weir_err rc;
-
-    if (l->other_call == 0)
-        return;
-    rc = wr_store_withdraw(io->store, l->queue, l->other_worker, l->other_call, &err);
-    l->other_call = 0;
-    if (rc != WEIR_OK) /* it waits until its lease is over */
-        wr_log_warn("queue %s: a job of worker %s could not be given back: %s",
-                    wr_queue_name(l->queue), l->other_worker, err.text);
 }

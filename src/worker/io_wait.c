@@ -18,7 +18,6 @@
 #include "redis/conn.h"
 #include "worker/io.h"
 
-#define BLOCK_MS 5000
 /* After a marker was lost, to see the next; and after jobs were put off for other
  * workers, since of those that wait the server wakes the one that has waited longest. */
 #define BLOCK_LOST_MS 1000
@@ -238,7 +237,7 @@ wr_io_post_block(struct wr_io *io, int64_t now)
     }
     if (!io->posted) {
         io->watches = true;
-        post(io, short_wait ? BLOCK_LOST_MS : BLOCK_MS, now);
+        post(io, short_wait ? BLOCK_LOST_MS : WR_IO_BLOCK_MS, now);
     } else if (misses_one(io)) {
         release(io, now);
     }
@@ -370,7 +369,7 @@ wr_io_take_marker(struct wr_io *io)
 
     if (!io->posted)
         return;
-    if (io->offer_line && !wr_io_may_claim(io)) {
+    if (io->offer_line && (io->lines->next || !wr_io_may_claim(io))) {
         wr_io_drop_block(io); /* it would still be taken */
         return;
     }

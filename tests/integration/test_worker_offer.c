@@ -198,6 +198,8 @@ a_job_that_was_handed_to_a_worker_that_is_gone_is_run_by_the_next_one_L01(void *
     AWAIT(shared->runs[0] > 0);
     assert_true(shared->began_ms[0] - begin < SOON_MS);
     check(1, 1);
+    /* Nobody shares the queue who makes no offers. */
+    assert_string_equal(redis_do(rig.server, "HEXISTS weir:{q}:stats offers_off"), "0");
 }
 
 /* It has waited longer, so the marker comes to it, with the job of the other one. */
@@ -214,6 +216,7 @@ a_worker_of_several_queues_gives_back_what_it_was_woken_by(void **state)
     AWAIT(shared->runs[0] > 0);
     assert_int_equal(shared->by[0], mixed);
     check(1, 1);
+    assert_true(atoll(redis_do(rig.server, "HGET weir:{q}:stats offers_off")) > 0);
     /* For a while it does not come to that again. */
     for (int i = 1; i < 20; i++) {
         put(i);
@@ -238,6 +241,27 @@ jobs_go_in_turn_to_workers_that_wait(void **state)
     }
     assert_int_equal(by_a, 10);
     check(20, 0);
+}
+
+/* The queue refuses the call that an offer leaves owed, again and again: others have the
+ * slot meanwhile. */
+static void
+an_offer_in_doubt_of_a_queue_that_refuses_holds_no_slot(void **state)
+{
+    static const char *const all[] = {NULL};
+
+    (void)state;
+    rig_start_with((struct weir_worker_options){
+        .queues = all, .lease_ms = LEASE_MS, .concurrency = 1});
+    AWAIT(offers() == 1 && waits() == 1);
+    redis_do(rig.server, "DEL weir:{q}:claims");
+    redis_do(rig.server, "SET weir:{q}:claims x");
+    rig_enqueue(JOB(.queue = "b"), "1", "note");
+    AWAIT(shared->runs[1] > 0);
+    redis_do(rig.server, "DEL weir:{q}:claims");
+    put(0);
+    AWAIT(shared->runs[0] > 0);
+    check(1, 0);
 }
 
 /* A server that does not know the script any more: jobs come by markers, until it does.
@@ -282,6 +306,7 @@ main(void)
         TEST(a_job_that_was_handed_to_a_worker_that_is_gone_is_run_by_the_next_one_L01),
         TEST(a_worker_of_several_queues_gives_back_what_it_was_woken_by),
         TEST(jobs_go_in_turn_to_workers_that_wait),
+        TEST(an_offer_in_doubt_of_a_queue_that_refuses_holds_no_slot),
         TEST(offers_are_made_again_after_the_scripts_were_flushed),
         TEST(a_user_without_client_reply_works_as_well),
     };

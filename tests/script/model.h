@@ -313,7 +313,8 @@ void model_promote(struct model *m, size_t limit, struct wr_buf *out);
 /* Offers: part_model_offer.c. */
 void model_offer(struct model *m, const struct model_offer *o, int64_t wait,
                  struct wr_buf *out);
-void model_withdraw(struct model *m, int worker, int64_t call, struct wr_buf *out);
+void
+model_withdraw(struct model *m, int worker, int64_t call, bool off, struct wr_buf *out);
 void model_pop_marker(struct model *m); /* somebody takes it */
 
 struct model_reclaim {

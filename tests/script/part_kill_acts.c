@@ -369,7 +369,7 @@ act_offer(struct kill_actor *a)
 static enum weir_err
 act_withdraw(struct kill_actor *a)
 {
-    return wr_store_withdraw(a->store, a->queue, KILL_WORKER, KILL_CALL, &a->err);
+    return wr_store_withdraw(a->store, a->queue, KILL_WORKER, KILL_CALL, false, &a->err);
 }
 
 /* ---- what was before, and what must be in the end ---- */

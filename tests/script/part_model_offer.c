@@ -177,7 +177,7 @@ model_pop_marker(struct model *m)
 }
 
 void
-model_withdraw(struct model *m, int worker, int64_t call, struct wr_buf *out)
+model_withdraw(struct model *m, int worker, int64_t call, bool off, struct wr_buf *out)
 {
     struct model_claim *l = &m->claims[worker].list[0];
     struct model_job *j = l->job;
@@ -187,7 +187,8 @@ model_withdraw(struct model *m, int worker, int64_t call, struct wr_buf *out)
         say(out, "STALE");
         return;
     }
-    m->offers_off = m->now + OFF_MS;
+    if (off)
+        m->offers_off = m->now + OFF_MS;
     m->claims[worker].head = MODEL_ASKED;
     m->claims[worker].n = 0;
     m->withdrawn++;

@@ -43,7 +43,7 @@ offers_stand(const char *worker, const char *call)
 const char *
 offers_withdraw(const char *worker, const char *call)
 {
-    return rig_script("withdraw", offers_now(), worker, call, NULL);
+    return rig_script("withdraw", offers_now(), worker, call, "1", NULL);
 }
 
 const struct rig_taken *

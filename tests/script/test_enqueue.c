@@ -417,6 +417,22 @@ a_queue_of_another_engine_is_refused_A21(void **state)
 }
 
 static void
+a_queue_is_not_made_where_a_key_of_it_is_something_else_T4(void **state)
+{
+    struct wr_admit item = rig_item((struct rig_job){.id = "B"});
+    struct wr_admitted out;
+
+    (void)state;
+    redis_do(rig.redis, "DEL %s", rig_key(WR_QUEUE_KEY_config));
+    redis_do(rig.redis, "SET %s x", rig_key(WR_QUEUE_KEY_offers));
+    assert_int_not_equal(wr_store_enqueue(rig.store, rig.queue, &rig.channel, &item, 1,
+                                          &out, NULL, &rig.err),
+                         WEIR_OK);
+    assert_string_equal(redis_do(rig.redis, "EXISTS %s", rig_key(WR_QUEUE_KEY_config)),
+                        "0");
+}
+
+static void
 a_queue_whose_config_is_gone_is_not_made_again_A21b(void **state)
 {
     struct wr_admit item = rig_item((struct rig_job){.id = "B"});
@@ -563,6 +579,7 @@ main(void)
         RIG_TEST(a_cancelled_id_that_comes_again_with_a_delay_runs_once_A4b),
         RIG_TEST(a_payload_over_the_queues_limit_is_refused_D05),
         RIG_TEST(a_queue_of_another_engine_is_refused_A21),
+        RIG_TEST(a_queue_is_not_made_where_a_key_of_it_is_something_else_T4),
         RIG_TEST(a_queue_whose_config_is_gone_is_not_made_again_A21b),
         RIG_LIST_TEST(a_queue_that_was_flushed_is_registered_again_A21c),
         RIG_TEST(a_new_queue_is_registered_by_its_first_job_A21c),

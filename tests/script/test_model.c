@@ -889,12 +889,15 @@ op_lone(void)
 static void
 withdraw(int worker, int64_t number)
 {
+    bool off = below(4) == 0; /* else no job would be handed over most of the time */
+
     begin("withdraw");
     now_word();
     word("%s", model_worker(worker));
     word("%" PRId64, number);
+    word("%s", off ? "1" : "");
     remember_call();
-    model_withdraw(&model, worker, number, &expected);
+    model_withdraw(&model, worker, number, off, &expected);
     run();
 }
 

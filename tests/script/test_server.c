@@ -152,8 +152,8 @@ static const struct row {
     {"offer", ONE, {NOW, "w", "9", "9000", "5000", "", "5"}},
     {"offer", ONE, {NOW, "w", "9", "9000", "5000", " s ", "0"}},
     {"offer", LATE, {NOW, "w", "9", "9000", "5000", "", "0"}},
-    {"withdraw", IDLE, {NOW, "o", "3"}},
-    {"withdraw", IDLE, {NOW, "p", "3"}},
+    {"withdraw", IDLE, {NOW, "o", "3", "1"}},
+    {"withdraw", IDLE, {NOW, "p", "3", ""}},
     {"reserve", IDLE, {NOW, "o", "3", "1", "0", "9000", "99999", "", "0"}},
 };
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
