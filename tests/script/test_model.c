@@ -1331,6 +1331,8 @@ op_lose_group(void)
     if (!there || model.move.is_on)
         return;
     r.call = ++calls[r.worker];
+    if (model.claims[r.worker].is_set && model.claims[r.worker].call >= r.call)
+        return; /* it was made for it, by an offer that another one withdrew: a repeat */
     redis_do(rig.redis, "XGROUP DESTROY %s workers", rig_key(WR_QUEUE_KEY_stream));
     begin("reserve");
     reserve_words(&r);
