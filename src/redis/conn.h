@@ -68,8 +68,8 @@ enum weir_err wr_conn_hold(struct wr_conn *conn, const struct wr_span *argv, siz
 enum weir_err wr_conn_hold_unheard(struct wr_conn *conn, const struct wr_span *argv,
                                    size_t argc, struct weir_error *err) WEIR_MUST_CHECK;
 /* The same for one whose reply the server keeps to itself, so that it wakes nobody. For
- * who knows by `CLIENT REPLY ON` that the server allows this. After an error the connection is
- * to be closed. */
+ * who knows by `CLIENT REPLY ON` that the server allows this. After an error the
+ * connection is to be closed. */
 enum weir_err wr_conn_hold_mute(struct wr_conn *conn, const struct wr_span *argv,
                                 size_t argc, struct weir_error *err) WEIR_MUST_CHECK;
 /*
