@@ -32,6 +32,12 @@ local function offer_fits(r, record)
   return true
 end
 
+-- The state of the job's first delivery.
+local function offer_state(r, token, now)
+  return token .. ' ' .. r.worker .. ' - - ' .. r.keep .. ' 1 0 0 0 0 ' .. digits(now) .. ' '
+    .. DELIVERIES_MAX .. '|'
+end
+
 -- offers_find(k, record, now): the call that this job is handed to, if there is one: worker,
 -- call, lease, keep; and whose offers are over then. If the job is not for who waits longest,
 -- none gets it so: that one hears of it by the marker.

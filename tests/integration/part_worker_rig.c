@@ -69,6 +69,16 @@ rig_enqueue(struct weir_job job, const char *id, const char *type)
         fail_msg("enqueue: %s", err.text);
 }
 
+void
+rig_make_queue(void)
+{
+    enum weir_cancel_result how;
+
+    rig_enqueue(JOB(), "first", "note");
+    assert_int_equal(weir_job_cancel(rig.client, "q", "first", &how, NULL), WEIR_OK);
+    redis_do(rig.server, "DEL weir:{q}:wake");
+}
+
 struct weir_job_numbers
 rig_numbers(const char *id)
 {

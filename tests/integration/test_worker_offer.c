@@ -46,14 +46,11 @@ handlers(struct weir_worker *w)
 static int
 setup(void **state)
 {
-    enum weir_cancel_result how;
     int rc;
 
     memset((void *)shared, 0, sizeof(*shared));
     rc = rig_setup(state);
-    rig_enqueue(JOB(), "first", "note"); /* makes the queue, and on a stream its group */
-    assert_int_equal(weir_job_cancel(rig.client, "q", "first", &how, NULL), WEIR_OK);
-    redis_do(rig.server, "DEL weir:{q}:wake");
+    rig_make_queue();
     return rc;
 }
 

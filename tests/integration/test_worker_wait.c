@@ -66,17 +66,6 @@ setup(void **state)
     return rig_setup(state);
 }
 
-/* Offers are for queues that are there, and on a stream have their group. */
-static void
-make_queue(void)
-{
-    enum weir_cancel_result how;
-
-    rig_enqueue(JOB(), "first", "note");
-    assert_int_equal(weir_job_cancel(rig.client, "q", "first", &how, NULL), WEIR_OK);
-    redis_do(rig.server, "DEL weir:{q}:wake");
-}
-
 /* One queue, and a lease that is long enough: then an offer goes before the wait. */
 static void
 start_idle_worker_of(size_t slots)
@@ -260,7 +249,7 @@ a_job_whose_marker_was_lost_is_asked_for_by_its_call(void **state)
     int n = 20;
 
     (void)state;
-    make_queue();
+    rig_make_queue();
     rig.url = proxy_url(proxy);
     start_idle_worker();
     for (int i = 0; i < n; i++) {
@@ -292,7 +281,7 @@ a_job_in_doubt_is_handed_back_by_a_worker_that_ends(void **state)
     int64_t begin;
 
     (void)state;
-    make_queue();
+    rig_make_queue();
     rig.url = proxy_url(proxy);
     start_idle_worker();
     AWAIT(wait_id() > 0 && has_offer());
@@ -395,7 +384,7 @@ static void
 an_offer_goes_before_the_wait_again_after_one_for_hints(void **state)
 {
     (void)state;
-    make_queue();
+    rig_make_queue();
     start_idle_worker_of(1);
     AWAIT(has_offer());
     rig_enqueue(JOB(), "0", "hold");

@@ -31,6 +31,8 @@ void rig_lose(pid_t worker);
 #define JOB(...) ((struct weir_job){WEIR_JOB_INIT, .keep_result_ms = 600000, __VA_ARGS__})
 /* Into the queue q, unless the job says another; fails the test if it is refused. */
 void rig_enqueue(struct weir_job job, const char *id, const char *type);
+/* The queue q, with nothing in it; on a stream with its group: what offers need. */
+void rig_make_queue(void);
 struct weir_job_numbers rig_numbers(const char *id);
 bool rig_is(const char *id, const char *state);
 /* What the one worker told last: running, quiet, draining. */

@@ -22,8 +22,7 @@ end
 local function hand_over(k, d, r, now)
   local id, record = d.records[1], d.records[2]
   local token = digits(redis.call('HINCRBY', k.stats, 'tokens', 1))
-  local text = token .. ' ' .. r.worker .. ' - - ' .. r.keep .. ' 1 0 0 0 0 ' .. digits(now) .. ' '
-    .. DELIVERIES_MAX .. '|'
+  local text = offer_state(r, token, now)
   redis.call('HSET', k.jobs, id, record)
   redis.call('ZADD', k.processing, digits(now + r.lease), id)
   redis.call('HSET', k.state, id, text)

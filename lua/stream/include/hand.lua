@@ -34,8 +34,7 @@ local function hand_over(k, d, r, now)
   local notes = arrivals_store(k, d)
   local entry, id = k.arrived[1], d.records[1]
   local token = entry_token(entry, 1, k.generation)
-  local text = token .. ' ' .. r.worker .. ' - - ' .. r.keep .. ' 1 0 0 0 0 ' .. digits(now) .. ' '
-    .. DELIVERIES_MAX .. '|'
+  local text = offer_state(r, token, now)
   id = k.made_up[id] and entry or id
   ledger_add(k.stats, 'deliveries', 1)
   redis.call('XCLAIM', k.stream, GROUP, consumer_name(r.worker, k.generation), 0, entry, 'TIME', claim_time(now),
